@@ -1,0 +1,37 @@
+# Every target makes .venv by itself when it is needed, with the versions of constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Two threads that spin on a busy machine are slower than one.
+export OMP_NUM_THREADS := 1
+export OMP_WAIT_POLICY := passive
+export NUMBA_NUM_THREADS := 1
+
+.PHONY: setup lint test bench demo clean
+
+setup: $(VENV)/ready
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup
+	$(BIN)/python -m pytest -n 2
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+demo: setup
+	$(BIN)/nser train MiniGrid-DoorKey-6x6-v0 --explore rules --seed 1 --name demo --overwrite
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

@@ -1,0 +1,1 @@
+"""Environments that speak in symbols, and their vocabularies."""

@@ -1,0 +1,9 @@
+"""Every error of nser: the data first, the wording in ``__str__``.
+
+Each message says what was found, what was expected and the way out, so that the same error serves a
+person, a program that reads the fields, and a prompt that asks a language model for a repair.
+"""
+
+
+class NserError(Exception):
+    """Root of every error that nser raises on purpose; the command line prints it as one line."""

@@ -1,0 +1,1 @@
+"""What is stored: transitions, episodes, and the files they are read from and written to."""

@@ -1,0 +1,1 @@
+"""Proposing rules from episodes, checking them against data, and keeping what holds."""

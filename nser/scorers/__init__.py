@@ -1,0 +1,1 @@
+"""Who gives an item its relevance."""

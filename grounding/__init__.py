@@ -1,1 +1,1 @@
-"""From names to numbers: vocabularies, fuzzy operators, and the evaluator that scores transitions by rules."""
+"""From names to numbers: vocabularies, fuzzy operators, and the evaluator that scores transitions."""

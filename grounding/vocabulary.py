@@ -38,9 +38,7 @@ class Predicate:
         return self.signature.name
 
 
-def predicate(
-    *sorts: str, scope: Scope = "state", name: str | None = None
-) -> Callable[[AnyGrounding], AnyGrounding]:
+def predicate(*sorts: str, scope: Scope = "state", name: str | None = None) -> Callable[[AnyGrounding], AnyGrounding]:
     """Declare a truth predicate; its docstring's first line is its meaning.
 
     `sorts` are the sorts of the arguments after the steps. The function stays an ordinary function, so that
@@ -143,9 +141,7 @@ class Vocabulary:
         object.__setattr__(self, "predicates", predicates)
         object.__setattr__(self, "signature", signature)
 
-    def ground_atoms(
-        self, kinds: Iterable[Kind] = ("truth",), scopes: Iterable[Scope] = ("state",)
-    ) -> list[Atom]:
+    def ground_atoms(self, kinds: Iterable[Kind] = ("truth",), scopes: Iterable[Scope] = ("state",)) -> list[Atom]:
         """Every predicate applied to every combination of its constants, in the order of declaration."""
         atoms = []
         for item in self.predicates.values():
@@ -212,8 +208,8 @@ def _check_name(name: str, what: str) -> None:
     fits = name.isascii() and name.isidentifier() and not name.startswith("__")
     if not fits or len(name) > MAX_NAME or name in KEYWORDS:
         raise VocabularyError(
-            f"{what} {name!r}: expected letters, digits and underscores, at most {MAX_NAME} of them, and none "
-            f"of the language's own words ({', '.join(sorted(KEYWORDS))})"
+            f"{what} {name!r}: expected letters, digits and underscores, at most {MAX_NAME} of them, and "
+            f"none of the language's own words ({', '.join(sorted(KEYWORDS))})"
         )
 
 

@@ -1,0 +1,123 @@
+"""A rule set, compiled: which columns of degrees are needed, and which rule multiplies which of them.
+
+Every body and head is a conjunction of signed *columns*. A column is an atom, a comparison, or any other
+formula as a whole (a disjunction, something temporal); equal columns are shared by all rules, so a predicate
+that ten rules use is computed once. Two columns with a learnable threshold are never shared: each rule owns
+its threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from nser.grounding.lower import lower
+from nser.rules.signature import Signature
+from nser.rules.syntax import (
+    And,
+    Comparison,
+    Formula,
+    Iff,
+    Implies,
+    Not,
+    Or,
+    Quantified,
+    Rule,
+    Temporal,
+    Threshold,
+    Truth,
+    blames,
+    praises,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Learnable:
+    """Which learnable threshold this is: the `number`-th of the rule set, and whose."""
+
+    rule: str
+    number: int
+    start: float
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The compiled form of `R` rules over `C` columns.
+
+    formulas:  [C] lowered formulas without negation at the top
+    bodies, heads: [R] tuples of (column, positive?) whose conjunction they are; an empty head is one that data
+               judges and is taken as true
+    learnable: the thresholds that training may move; comparison k of them stands in the columns as a
+               comparison whose threshold value is its number k, marked learnable
+    """
+
+    formulas: tuple[Formula, ...]
+    bodies: tuple[tuple[tuple[int, bool], ...], ...]
+    heads: tuple[tuple[tuple[int, bool], ...], ...]
+    learnable: tuple[Learnable, ...]
+
+
+def compile_rules(rules: Sequence[Rule], signature: Signature) -> Columns:
+    """Lower every rule and share its columns. Raises `UngroundedError` for what the vocabulary can't ground."""
+    learnable: list[Learnable] = []
+    numbers: dict[Formula, int] = {}
+
+    def columns_of(formula: Formula, rule: Rule) -> tuple[tuple[int, bool], ...]:
+        owned = _own_thresholds(lower(formula, signature), rule, learnable)
+        signed = [_signed(part) for part in _conjuncts(owned)]
+        return tuple((numbers.setdefault(part, len(numbers)), positive) for part, positive in signed)
+
+    bodies, heads = [], []
+    for rule in rules:
+        bodies.append(columns_of(rule.body, rule))
+        judged = praises(rule) or blames(rule)
+        heads.append(() if judged else columns_of(rule.head, rule))
+    return Columns(tuple(numbers), tuple(bodies), tuple(heads), tuple(learnable))
+
+
+def map_comparisons(formula: Formula, change: Callable[[Comparison], Formula]) -> Formula:
+    """The formula with every comparison replaced, in reading order."""
+    match formula:
+        case Comparison():
+            return change(formula)
+        case Not(operand):
+            return Not(map_comparisons(operand, change))
+        case And(operands):
+            return And(tuple(map_comparisons(o, change) for o in operands))
+        case Or(operands):
+            return Or(tuple(map_comparisons(o, change) for o in operands))
+        case Implies(left, right):
+            return Implies(map_comparisons(left, change), map_comparisons(right, change))
+        case Iff(left, right):
+            return Iff(map_comparisons(left, change), map_comparisons(right, change))
+        case Temporal(operator, operand, window):
+            return Temporal(operator, map_comparisons(operand, change), window)
+        case Quantified(quantifier, variable, sort, operand):
+            return Quantified(quantifier, variable, sort, map_comparisons(operand, change))
+        case _:
+            return formula
+
+
+def _own_thresholds(formula: Formula, rule: Rule, learnable: list[Learnable]) -> Formula:
+    def own(comparison: Comparison) -> Formula:
+        if not comparison.threshold.learnable:
+            return comparison
+        number = len(learnable)
+        learnable.append(Learnable(rule.name, number, comparison.threshold.value, comparison))
+        return Comparison(comparison.feature, comparison.operator, Threshold(float(number), True))
+
+    return map_comparisons(formula, own)
+
+
+def _conjuncts(formula: Formula) -> tuple[Formula, ...]:
+    if isinstance(formula, And):
+        return formula.operands
+    return () if formula == Truth(True) else (formula,)
+
+
+def _signed(formula: Formula) -> tuple[Formula, bool]:
+    positive = True
+    while isinstance(formula, Not):
+        formula, positive = formula.operand, not positive
+    return formula, positive

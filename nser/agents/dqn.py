@@ -1,0 +1,104 @@
+"""DQN that learns from weighted draws and tells the index how wrong it was.
+
+Deviations from SB3's DQN 2.9, all of them here: the loss is the weighted mean of the per-sample Huber losses; the raw
+|TD error| goes back to the index; the target may be a double-Q one (van Hasselt et al., 2016); every environment
+tosses its own ε coin, from a generator of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3 import DQN as StockDQN
+from stable_baselines3.common.noise import ActionNoise
+from stable_baselines3.common.type_aliases import GymEnv
+from torch.nn.functional import smooth_l1_loss
+
+from nser.agents.explore import Explorer, UniformExplorer
+from nser.agents.replay_buffer import IndexedReplayBuffer
+from nser.replay.law import Law
+
+
+class DQN(StockDQN):
+    """SB3's DQN on an `IndexedReplayBuffer`.
+
+    law:      the replay law or a preset's name; `replay_buffer_kwargs` may hold a `seed` for the index
+    double_q: choose the next action by the online network, value it by the target network
+    explorer: where random actions come from; uniform unless given
+
+    Every other argument is SB3's.
+    """
+
+    replay_buffer: IndexedReplayBuffer
+
+    def __init__(
+        self,
+        policy: Any,
+        env: GymEnv | str,
+        *args: Any,
+        law: Law | str = "nser",
+        double_q: bool = True,
+        explorer: Explorer | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.double_q = double_q
+        self.explorer = explorer
+        kwargs.setdefault("replay_buffer_class", IndexedReplayBuffer)
+        kwargs["replay_buffer_kwargs"] = {"law": law, **(kwargs.get("replay_buffer_kwargs") or {})}
+        super().__init__(policy, env, *args, **kwargs)
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        if self.explorer is None:
+            self.explorer = UniformExplorer(int(self.action_space.n), self.seed or 0)  # type: ignore[attr-defined]
+
+    def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+        """Gradient steps on weighted draws; the errors go back to the index after each."""
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        losses = []
+        for _ in range(gradient_steps):
+            batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+            with torch.no_grad():
+                target = batch.rewards + (1 - batch.dones) * self.gamma * self._next_values(batch.next_observations)
+            values = self.q_net(batch.observations).gather(1, batch.actions.long())
+            per_sample = smooth_l1_loss(values, target, reduction="none")
+            loss = (batch.weights * per_sample).mean()
+            losses.append(loss.detach())
+
+            self.policy.optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
+            self.policy.optimizer.step()
+            errors = (target - values.detach()).abs().flatten().cpu().numpy()
+            self.replay_buffer.update(batch.draw, errors)
+        self._n_updates += gradient_steps
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+        self.logger.record("train/loss", float(torch.stack(losses).mean()))
+
+    def _next_values(self, next_observations: torch.Tensor) -> torch.Tensor:
+        """[B, 1] value of the greedy next action under the target network."""
+        ahead = self.q_net_target(next_observations)
+        if not self.double_q:
+            return ahead.max(1, keepdim=True).values
+        best = self.q_net(next_observations).argmax(1, keepdim=True)
+        return ahead.gather(1, best)
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
+    ) -> tuple[NDArray, NDArray]:
+        """ε-greedy with one coin for each environment; before `learning_starts` every action is random."""
+        assert self.explorer is not None
+        rate = 1.0 if self.num_timesteps < learning_starts else self.exploration_rate
+        explores = self.explorer.explores(n_envs, rate)
+        observations = np.asarray(self._last_obs)
+        actions = np.zeros(n_envs, np.int64)
+        if explores.any():
+            actions[explores] = self.explorer.actions(observations[explores])
+        if not explores.all():
+            greedy, _ = self.policy.predict(observations[~explores], deterministic=True)  # type: ignore[arg-type]
+            actions[~explores] = greedy
+        return actions, actions

@@ -1,0 +1,259 @@
+"""A Stable-Baselines3 replay buffer whose draws a `ReplayIndex` decides.
+
+SB3's own buffer draws a position and then a random environment; here a slot is one (position, environment) pair, so
+that what the index weighed is what is gathered. Batches carry two fields more than SB3's, which stock algorithms
+ignore: importance `weights`, and the `draw` that an agent with feedback passes back with its errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.vec_env import VecNormalize
+
+from nser.errors import NserError
+from nser.experience.trajectories import Trajectories, as_steps
+from nser.grounding.steps import Steps
+from nser.replay.index import Draw, ReplayIndex
+from nser.replay.law import Law
+from nser.replay.presets import preset
+
+Ints = NDArray[np.int64]
+
+STORED = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts", "episodes")
+SCORE_EVERY = 64  # new transitions that wait for their score together; one by one, the call costs more than the score
+
+
+class BufferStateError(NserError, ValueError):
+    """A saved buffer that does not fit this one."""
+
+
+class Scorer(Protocol):
+    """Who gives stored transitions their relevance (see `nser.scorers`)."""
+
+    version: int
+    past: int
+    future: int
+
+    def relevance(self, steps: Steps) -> NDArray[np.float64]:
+        """[T] relevance in [0, 1]."""
+
+
+class ReplaySamples(NamedTuple):
+    """SB3's batch of `B` transitions, then ours.
+
+    observations, next_observations [B, *obs]; actions [B, A]; dones (1 only where the environment terminated),
+    rewards and weights [B, 1]; `draw` names the slots and their generations.
+    """
+
+    observations: torch.Tensor
+    actions: torch.Tensor
+    next_observations: torch.Tensor
+    dones: torch.Tensor
+    rewards: torch.Tensor
+    discounts: torch.Tensor | None
+    weights: torch.Tensor
+    draw: Draw
+
+
+class IndexedReplayBuffer(ReplayBuffer):
+    """Replay by the law of a `ReplayIndex`, for any off-policy algorithm of SB3.
+
+    Use `replay_buffer_class=IndexedReplayBuffer, replay_buffer_kwargs={"law": "per"}`. Stock algorithms get draws by
+    age and relevance but give no errors back; the agents of `nser.agents` do. One draw is one step of the index's
+    clock, so ages count gradient steps.
+
+    law:  a `Law` or the name of a preset
+    seed: of the index's own generator; the global one is never used
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the first six are SB3's
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        device: torch.device | str = "auto",
+        n_envs: int = 1,
+        optimize_memory_usage: bool = False,
+        handle_timeout_termination: bool = True,
+        *,
+        law: Law | str = "nser",
+        seed: int = 0,
+    ) -> None:
+        if optimize_memory_usage:
+            raise ValueError(
+                "found optimize_memory_usage=True, expected False: the newest transition's next observation would be "
+                "lost to the draw; leave it out"
+            )
+        super().__init__(
+            buffer_size, observation_space, action_space, device, n_envs, False, handle_timeout_termination
+        )
+        self.law = preset(law) if isinstance(law, str) else law
+        self.index = ReplayIndex(self.buffer_size * n_envs, self.law, seed=seed)
+        self.episodes = np.zeros((self.buffer_size, n_envs), np.int64)
+        self.scorer: Scorer | None = None
+        self._running = np.arange(n_envs, dtype=np.int64)
+        self._unscored = 0
+
+    def add(
+        self,
+        obs: NDArray,
+        next_obs: NDArray,
+        action: NDArray,
+        reward: NDArray,
+        done: NDArray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """Store one transition of each environment; a new item is drawn as eagerly as the best live one."""
+        self.episodes[self.pos] = self._running
+        super().add(obs, next_obs, action, reward, done, infos)
+        self.index.insert(self.n_envs)
+        for env in np.flatnonzero(done):
+            self._running[env] = self._running.max() + 1
+        self._unscored += 1
+        if self.scorer is not None and self._unscored >= SCORE_EVERY:
+            self.score_new()
+
+    def sample(self, batch_size: int, env: VecNormalize | None = None) -> ReplaySamples:  # type: ignore[override]
+        """A batch by the index's law, and one step of its clock."""
+        draw = self.index.draw(batch_size)
+        self.index.tick()
+        return self.gather(draw, env)
+
+    def gather(self, draw: Draw, env: VecNormalize | None = None) -> ReplaySamples:
+        """The transitions of a draw as tensors on the buffer's device."""
+        slots = draw.slots
+        ended = self._flat(self.dones).take(slots) * (1 - self._flat(self.timeouts).take(slots))
+        rewards = self._flat(self.rewards).take(slots).reshape(-1, 1)
+        return ReplaySamples(
+            self.to_torch(self._normalize_obs(self._rows(self.observations, slots), env)),  # type: ignore[arg-type]
+            self.to_torch(self._rows(self.actions, slots)),
+            self.to_torch(self._normalize_obs(self._rows(self.next_observations, slots), env)),  # type: ignore[arg-type]
+            self.to_torch(ended.reshape(-1, 1)),
+            self.to_torch(self._normalize_reward(rewards, env)),
+            None,
+            self.to_torch(draw.weights.astype(np.float32).reshape(-1, 1)),
+            draw,
+        )
+
+    def update(self, draw: Draw, errors: NDArray) -> None:
+        """Feed raw |TD errors| [B] of a draw back; those of slots overwritten meanwhile are ignored."""
+        self.index.update(draw, errors)
+
+    # What the rules read ------------------------------------------------------------------------------------
+
+    def set_scorer(self, scorer: Scorer | None) -> None:
+        """Put a scorer in force and score every stored transition anew."""
+        self.scorer = scorer
+        self._unscored = 0
+        if scorer is not None:
+            self._score_rows(self.stored_rows())
+
+    def score_new(self) -> None:
+        """Score what was stored since the last time, and the few before it whose future is only known now."""
+        if self.scorer is not None and self._unscored:
+            rows = self.stored_rows()
+            self._score_rows(rows[-(self._unscored + self.scorer.future) :], before=self.scorer.past, rows_all=rows)
+        self._unscored = 0
+
+    def steps_at(self, slot: int, past: int, future: int) -> tuple[Steps, int]:
+        """The transition in a slot with its neighbours in time, and its place among them."""
+        env = slot % self.n_envs
+        rows = self.stored_rows()
+        place = int(np.flatnonzero(rows == slot // self.n_envs)[0])
+        first = max(place - past, 0)
+        slots = rows[first : place + future + 1] * self.n_envs + env
+        return self._steps(slots), place - first
+
+    def stored_rows(self) -> Ints:
+        """Positions in the order of time, the oldest first."""
+        if not self.full:
+            return np.arange(self.pos)
+        return np.r_[np.arange(self.pos, self.buffer_size), np.arange(self.pos)]
+
+    def trajectories(self, newest: int | None = None) -> Trajectories:
+        """Stored transitions, environment by environment, at most the `newest` of them.
+
+        The oldest episode of each environment is left out once the buffer has wrapped: its beginning may be gone.
+        """
+        rows = self.stored_rows()
+        if newest is not None:
+            rows = rows[-max(newest // self.n_envs, 1) :]
+        lost = len(rows) < (self.buffer_size if self.full else self.pos) or self.full
+        parts = []
+        for env in range(self.n_envs):
+            slots = rows * self.n_envs + env
+            if lost and len(slots):
+                numbers = self._flat(self.episodes)[slots]
+                slots = slots[numbers != numbers[0]]
+            parts.append(slots)
+        slots = np.concatenate(parts)
+        dones = self._flat(self.dones)[slots] > 0
+        return Trajectories(
+            observations=self._rows(self.observations, slots),
+            actions=self._plain_actions(slots),
+            rewards=self._flat(self.rewards)[slots],
+            next_observations=self._rows(self.next_observations, slots),
+            terminated=dones & (self._flat(self.timeouts)[slots] == 0),
+            finished=dones,
+            episodes=self._flat(self.episodes)[slots],
+        )
+
+    def _score_rows(self, rows: Ints, before: int = 0, rows_all: Ints | None = None) -> None:
+        scorer = self.scorer
+        if scorer is None or not len(rows):
+            return
+        context = rows
+        if before and rows_all is not None:
+            context = rows_all[-(len(rows) + before) :]
+        for env in range(self.n_envs):
+            scores = scorer.relevance(self._steps(context * self.n_envs + env))
+            self.index.relate(rows * self.n_envs + env, scores[-len(rows) :], scorer.version)
+
+    def _steps(self, slots: Ints) -> Steps:
+        observations = self._rows(self.observations, slots)
+        return as_steps(observations, self._plain_actions(slots), self._flat(self.episodes)[slots])
+
+    def _plain_actions(self, slots: Ints) -> NDArray:
+        actions = self._rows(self.actions, slots)
+        return actions.reshape(len(slots)) if isinstance(self.action_space, spaces.Discrete) else actions
+
+    @staticmethod
+    def _flat(array: NDArray) -> NDArray:
+        return array.reshape(-1)
+
+    def _rows(self, array: NDArray, slots: Ints) -> NDArray:
+        # `take` on a flat view copies rows several times faster than indexing with two arrays
+        return array.reshape(self.buffer_size * self.n_envs, *array.shape[2:]).take(slots, axis=0)
+
+    # Checkpoints --------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything stored, as arrays and plain values; no pickle is needed to write it."""
+        filled = self.buffer_size if self.full else self.pos
+        arrays = {name: getattr(self, name)[:filled] for name in STORED}
+        plain = {"pos": self.pos, "full": self.full, "unscored": self._unscored}
+        return {**arrays, "running": self._running, **plain, "index": self.index.state_dict()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state` gave; raises `BufferStateError` (nothing changed) where it does not fit."""
+        filled = self.buffer_size if state["full"] else int(state["pos"])
+        for name in STORED:
+            own, found = getattr(self, name), state[name]
+            if found.shape != (filled, *own.shape[1:]):
+                raise BufferStateError(
+                    f"saved {name} has shape {found.shape}, expected {(filled, *own.shape[1:])}; make the buffer with "
+                    "the spaces, size and number of environments of the run that saved it"
+                )
+        self.index.load_state_dict(state["index"])
+        for name in STORED:
+            getattr(self, name)[:filled] = state[name]
+        self._running = np.array(state["running"], np.int64)
+        self.pos, self.full = int(state["pos"]), bool(state["full"])
+        self._unscored = int(state["unscored"])

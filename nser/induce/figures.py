@@ -1,0 +1,76 @@
+"""What the data says of a rule: support, coverage, precision and lift, with an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 400
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of one rule over some rows.
+
+    firings:   rows on which body and head hold
+    support:   firings as a share of all rows, in [0, 1]
+    coverage:  share of the episodes in which the rule fires at least once, in [0, 1]
+    precision: share of the firings whose outcome is above 0, in [0, 1]; NaN without firings
+    lift:      mean outcome of the firings less the mean outcome of all rows, in units of return; NaN without firings
+    lift_low, lift_high: 95 % bootstrap interval of the lift, episodes resampled whole
+    """
+
+    firings: int
+    support: float
+    coverage: float
+    precision: float
+    lift: float
+    lift_low: float
+    lift_high: float
+
+
+def figures(
+    fires: NDArray[np.bool_], outcomes: NDArray[np.float64], episodes: NDArray[np.int64], seed: int = 0
+) -> Figures:
+    """Figures over [N] rows, each with its outcome and the number of its episode.
+
+    Rows of one episode hang together, so the interval resamples episodes, never rows.
+    """
+    rows, firings = len(fires), int(fires.sum())
+    if not rows or not firings:
+        nan = float("nan")
+        return Figures(0, 0.0, 0.0, nan, nan, nan, nan)
+    _, number = np.unique(episodes, return_inverse=True)
+    per_episode = np.stack(
+        [
+            np.bincount(number),
+            np.bincount(number, weights=outcomes),
+            np.bincount(number, weights=fires),
+            np.bincount(number, weights=outcomes * fires),
+        ],
+        axis=1,
+    )
+    count = len(per_episode)
+    draws = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    n, total, n_fired, total_fired = (draws @ per_episode).T
+    usable = n_fired > 0
+    lifts = total_fired[usable] / n_fired[usable] - total[usable] / n[usable]
+    low, high = np.quantile(lifts, (0.025, 0.975))
+    return Figures(
+        firings=firings,
+        support=firings / rows,
+        coverage=float((per_episode[:, 2] > 0).mean()),
+        precision=float((outcomes[fires] > 0).mean()),
+        lift=float(outcomes[fires].mean() - outcomes.mean()),
+        lift_low=float(low),
+        lift_high=float(high),
+    )
+
+
+def lower_bound(outcomes: NDArray[np.float64]) -> float:
+    """Mean less two standard errors; −inf for no outcomes."""
+    if not len(outcomes):
+        return -np.inf
+    return float(outcomes.mean() - 2 * outcomes.std() / np.sqrt(len(outcomes)))

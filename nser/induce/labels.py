@@ -1,0 +1,111 @@
+"""What a transition was worth: the outcome that rules are judged by.
+
+The default is *progress*: r + γ V(s′) − V(s), with V(s) the shrunken mean return of all states that look alike to
+the vocabulary. It asks whether an action led from a worse kind of state to a better one. Return-to-go and success,
+offered beside it, mistake a good place for a good action: beside the goal everything is followed by success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nser.experience.trajectories import Trajectories
+from nser.grounding.steps import Steps
+from nser.grounding.vocabulary import Vocabulary
+
+Label = Literal["progress", "return", "success"]
+LABELS: tuple[Label, ...] = ("progress", "return", "success")
+
+SHRINKAGE = 10.0  # pseudo-visits of the mean over all states: a valuation seen twice is hardly believed
+BINS = 4  # of each numeric feature, where a vocabulary has no truth predicate over states
+
+
+@dataclass(frozen=True)
+class Valuation:
+    """Sorts states into kinds: equal kinds agree in every truth predicate over the state.
+
+    A vocabulary of numbers alone (the automatic one of a Box) is cut into quantile bins instead; `edges` [F, B−1]
+    are their borders.
+    """
+
+    vocabulary: Vocabulary
+    edges: Tensor | None
+
+    @classmethod
+    def over(cls, vocabulary: Vocabulary, steps: Steps, bins: int = BINS) -> Valuation:
+        """Learn the borders of the bins from data where they are needed."""
+        if vocabulary.ground_atoms(("truth",), ("state",)):
+            return cls(vocabulary, None)
+        atoms = vocabulary.ground_atoms(("number",), ("state",))
+        if not atoms:
+            return cls(vocabulary, torch.zeros(0, 0))
+        values = torch.stack([vocabulary.numbers(atom, steps) for atom in atoms])
+        at = torch.linspace(0, 1, bins + 1)[1:-1].to(values.dtype)
+        return cls(vocabulary, torch.quantile(values, at, dim=1).T.contiguous())
+
+    def codes(self, steps: Steps) -> Tensor:
+        """[T, K] small integers; equal rows are states of one kind."""
+        if self.edges is None:
+            atoms = self.vocabulary.ground_atoms(("truth",), ("state",))
+            return torch.stack([self.vocabulary.degrees(atom, steps) > 0.5 for atom in atoms], 1).to(torch.int16)
+        atoms = self.vocabulary.ground_atoms(("number",), ("state",))
+        if not atoms:
+            return torch.zeros(len(steps), 1, dtype=torch.int16)
+        cut = [
+            torch.bucketize(self.vocabulary.numbers(atom, steps), edges)
+            for atom, edges in zip(atoms, self.edges, strict=True)
+        ]
+        return torch.stack(cut, 1).to(torch.int16)
+
+
+def progress(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:
+    """[N] r + γ V(s′) − V(s), with V(s′) = 0 after a termination.
+
+    V is estimated from the discounted returns-to-go of complete episodes only; a time limit does not end a state's
+    worth, so returns cut by one count as they are: a lower bound, the same for all.
+    """
+    steps, after = trajectories.steps(), trajectories.next_steps()
+    valuation = Valuation.over(vocabulary, steps)
+    both = torch.cat([valuation.codes(steps), valuation.codes(after)]).numpy()
+    _, kinds = np.unique(both, axis=0, return_inverse=True)
+    now, then = np.split(kinds.reshape(-1), 2)
+
+    known = trajectories.complete[trajectories.numbers]
+    outcome = trajectories.returns_to_go(gamma)
+    visits = np.bincount(now[known], minlength=kinds.max(initial=-1) + 1)
+    totals = np.bincount(now[known], weights=outcome[known], minlength=len(visits))
+    mean = float(outcome[known].mean()) if known.any() else 0.0
+    values = (totals + SHRINKAGE * mean) / (visits + SHRINKAGE)
+    ahead = np.where(trajectories.terminated, 0.0, values[then])
+    return np.asarray(trajectories.rewards + gamma * ahead - values[now], np.float64)
+
+
+def return_to_go(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:
+    """[N] discounted return from here, less its mean."""
+    del vocabulary
+    outcome = trajectories.returns_to_go(gamma)
+    return outcome - outcome.mean() if len(outcome) else outcome
+
+
+def success(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:
+    """[N] whether the episode's return lies above the middle between the worst and the best, less the mean."""
+    del vocabulary, gamma
+    returns = trajectories.returns
+    if not len(returns):
+        return np.zeros(0)
+    won = (returns > (returns.min() + returns.max()) / 2).astype(np.float64)[trajectories.numbers]
+    return won - won.mean()
+
+
+OUTCOMES: dict[Label, Callable[[Trajectories, Vocabulary, float], NDArray[np.float64]]] = {
+    "progress": progress,
+    "return": return_to_go,
+    "success": success,
+}

@@ -1,0 +1,182 @@
+"""The built-in learner: a beam search over literals for each action, then a greedy cover.
+
+A body is worth its evidence: with n firings of mean outcome m and standard error e, the *bound* is m − 2e, and the
+search maximises bound · √n. The plain mean would find the one lucky step, and n · bound would find the vaguest body
+that is still positive. Bodies are then cut back: a literal that does not change what the rule fires on, or hardly
+raises its worth, is not part of the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nser.grounding.vocabulary import ACTION_IS
+from nser.induce.evidence import Evidence
+from nser.induce.literals import candidate_literals
+from nser.induce.naming import rule_name
+from nser.rules.printer import print_rule
+from nser.rules.syntax import GOOD, And, Atom, Constant, Formula, Rule, Truth, Variable
+
+KEPT_WORTH = 0.95  # a shorter body with at least this share of the longer one's worth is preferred
+POOL = 12  # bodies of each action that go into the cover
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Body:
+    """Columns of the literal table, an action (or None) and the rows on which all hold."""
+
+    columns: tuple[int, ...]
+    action: str | None
+    fires: Mask
+    worth: float
+
+
+class SymbolicProposer:
+    """Proposes rules from the shown episodes; deterministic, needs no model."""
+
+    name = "symbolic"
+
+    def propose(self, evidence: Evidence) -> str:
+        """Rules in the surface language, best first; empty where nothing has evidence."""
+        bodies, literals = search(evidence)
+        settings = evidence.settings
+        chosen = greedy_cover(bodies, _shown(evidence), settings.max_rules, settings.min_firings)
+        taken: set[str] = set()
+        lines = []
+        for body in chosen:
+            formulas = [literals[column] for column in body.columns]
+            name = rule_name(formulas, body.action, taken)
+            lines.append(print_rule(_rule(name, formulas, body.action)))
+        return "\n".join(lines)
+
+
+def _shown(evidence: Evidence) -> NDArray[np.float64]:
+    """Outcomes with the held-out rows blanked as NaN, so that nothing can be learnt from them by mistake."""
+    return np.where(evidence.held, np.nan, evidence.outcomes)
+
+
+def search(evidence: Evidence) -> tuple[list[Body], tuple[Formula, ...]]:
+    """The best bodies of every action over the shown rows, and the literals that their columns name."""
+    shown = ~evidence.held
+    table = candidate_literals(evidence.trajectories, evidence.vocabulary)
+    actions = evidence.vocabulary.actions
+    taken = evidence.trajectories.actions.reshape(len(shown), -1)
+    found: list[Body] = []
+    for number, action in enumerate(actions) if actions else [(0, None)]:
+        rows = shown & (taken[:, 0] == number) if actions else shown
+        if rows.sum() >= evidence.settings.min_firings:
+            found += _beam(table.truth, evidence.outcomes, rows, action, evidence)
+    return found, table.formulas
+
+
+def _beam(truth: Mask, outcomes: NDArray[np.float64], rows: Mask, action: str | None, evidence: Evidence) -> list[Body]:
+    """Bodies of at most `max_literals` literals for one action, cut back, the worthiest first."""
+    settings = evidence.settings
+    inside = truth[rows]
+    moments = np.stack([np.ones(len(inside)), outcomes[rows], outcomes[rows] ** 2])
+    beam: dict[tuple[int, ...], Mask] = {(): np.ones(len(inside), np.bool_)}
+    best: dict[bytes, tuple[float, tuple[int, ...]]] = {}
+    for _ in range(settings.max_literals + 1):
+        scored = []
+        for columns, fires in beam.items():
+            worth = float(_worth(moments @ fires, settings.min_firings))
+            key = np.packbits(fires).tobytes()
+            if key not in best or len(columns) < len(best[key][1]):
+                best[key] = (worth, columns)
+                scored.append((columns, fires))
+        beam = _extend(scored, inside, moments, settings.beam, settings.min_firings)
+        if not beam:
+            break
+    worths = {columns: worth for worth, columns in best.values()}
+    bodies = {}
+    for worth, columns in sorted(best.values(), key=lambda item: (-item[0], len(item[1])))[: 4 * POOL]:
+        if worth > 0:
+            short = _cut_back(columns, worth, inside, moments, settings.min_firings)
+            fires = np.zeros(len(rows), np.bool_)
+            fires[rows] = inside[:, list(short)].all(1)
+            bodies[short] = Body(short, action, fires, worths.get(short, worth))
+    return list(bodies.values())[:POOL]
+
+
+def _extend(
+    scored: Sequence[tuple[tuple[int, ...], Mask]],
+    inside: Mask,
+    moments: NDArray[np.float64],
+    width: int,
+    least: int,
+) -> dict[tuple[int, ...], Mask]:
+    """The `width` worthiest bodies one literal longer."""
+    if not scored or not inside.shape[1]:
+        return {}
+    fires = np.stack([mask for _, mask in scored]).astype(np.float64)
+    # [3, B, L]: count, sum and sum of squares of the outcomes for every body and every literal put to it
+    sums = np.stack([(fires * moment) @ inside for moment in moments])
+    worth = _worth(sums, least)
+    for body, (columns, _) in enumerate(scored):
+        worth[body, list(columns)] = -np.inf
+    order = np.argsort(-worth, axis=None, kind="stable")[: 4 * width]
+    longer: dict[tuple[int, ...], Mask] = {}
+    for body, column in zip(*np.unravel_index(order, worth.shape), strict=True):
+        if not np.isfinite(worth[body, column]) or len(longer) == width:
+            break
+        columns, mask = scored[body]
+        longer.setdefault(tuple(sorted((*columns, int(column)))), mask & inside[:, column])
+    return longer
+
+
+def _worth(sums: NDArray[np.float64], least: int) -> NDArray[np.float64]:
+    """bound · √n from [3, …] count, sum and sum of squares; −inf below `least` firings."""
+    count, total, squares = sums
+    n = np.maximum(count, 1)
+    mean = total / n
+    error = np.sqrt(np.maximum(squares / n - mean**2, 0) / n)
+    return np.where(count >= least, (mean - 2 * error) * np.sqrt(n), -np.inf)
+
+
+def _cut_back(
+    columns: tuple[int, ...], worth: float, inside: Mask, moments: NDArray[np.float64], least: int
+) -> tuple[int, ...]:
+    """Drop literals, the least missed first, while the body keeps its worth."""
+    floor = worth * KEPT_WORTH
+    while columns:
+        shorter = [columns[:i] + columns[i + 1 :] for i in range(len(columns))]
+        worths = [float(_worth(moments @ inside[:, list(c)].all(1), least)) for c in shorter]
+        best = int(np.argmax(worths))
+        if worths[best] < floor:
+            break
+        columns = shorter[best]
+    return columns
+
+
+def greedy_cover(bodies: Sequence[Body], outcomes: NDArray[np.float64], most: int, least: int) -> list[Body]:
+    """Bodies in the order of what each adds: n · bound over the rows that no earlier one fires on."""
+    free = np.isfinite(outcomes)
+    chosen: list[Body] = []
+    rest = list(bodies)
+    while rest and len(chosen) < most:
+        gains = []
+        for body in rest:
+            new = outcomes[body.fires & free]
+            sums = np.array([len(new), new.sum(), (new**2).sum()])
+            gains.append(float(_worth(sums, least)) * np.sqrt(len(new)) if len(new) else -np.inf)
+        best = int(np.argmax(gains))
+        if gains[best] <= 0:
+            break
+        chosen.append(rest.pop(best))
+        free &= ~chosen[-1].fires
+    return chosen
+
+
+def _rule(name: str, formulas: Sequence[Formula], action: str | None) -> Rule:
+    step = Variable("t")
+    parts = list(formulas)
+    if action is not None:
+        parts.append(Atom(ACTION_IS, (step, Constant(action))))
+    body = Truth(True) if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
+    return Rule(name, body, Atom(GOOD, (step,)))

@@ -19,9 +19,10 @@ MAX_WINDOW = 1000
 ComparisonOperator = Literal["<", "<=", ">", ">="]
 TemporalOperator = Literal["next", "prev", "eventually", "always", "once"]
 WINDOWED: frozenset[str] = frozenset({"eventually", "always", "once"})
-KEYWORDS: frozenset[str] = frozenset(
-    "rule forall exists in and or not implies iff true false next prev eventually always once".split()
-)
+_STRUCTURE = {"rule", "forall", "exists", "in"}
+_LOGIC = {"and", "or", "not", "implies", "iff", "true", "false"}
+_TIME = {"next", "prev", "eventually", "always", "once"}
+KEYWORDS: frozenset[str] = frozenset(_STRUCTURE | _LOGIC | _TIME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,14 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A predicate applied to its terms. `good(t)` is the reserved atom that data judges."""
+    """A predicate applied to its terms. `good(t)` is the reserved atom that data judges.
+
+    `position` is where a parser read it, for the errors of later checks; it takes no part in equality.
+    """
 
     predicate: str
     args: tuple[Term, ...]
+    position: Position | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

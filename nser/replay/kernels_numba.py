@@ -1,0 +1,132 @@
+"""Compiled kernels of the trees; ``kernels_numpy`` is the twin that gives the same bits.
+
+A tree over ``leaf`` = 2^depth leaves is one float64 array of 2·leaf nodes: node 1 is the root, the children
+of node k are 2k and 2k + 1, slot s is node leaf + s. Kernels go level by level over the whole batch, so that
+the cache misses of its items overlap. All of them trust their caller: slots are in range, arrays contiguous.
+"""
+
+import numpy as np
+from numba import njit
+
+from nser.replay.types import Floats, Ints
+
+
+@njit(cache=True, nogil=True)
+def sum_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
+    """Set the leaves of ``slots`` (n,) to ``values`` (n,), the last of equal slots winning, and mend the sums."""
+    count = slots.size
+    parents = np.empty(count, np.int64)
+    for i in range(count):
+        node = leaf + slots[i]
+        nodes[node] = values[i]
+        parents[i] = node >> 1
+    width = leaf >> 1
+    while width > 0:
+        kept = 0
+        last = 0
+        for i in range(count):
+            parent = parents[i]
+            # Draws come nearly sorted, so that neighbours share their upper ancestors.
+            if parent != last:
+                nodes[parent] = nodes[2 * parent] + nodes[2 * parent + 1]
+                last = parent
+                parents[kept] = parent >> 1
+                kept += 1
+        count = kept
+        width >>= 1
+
+
+@njit(cache=True, nogil=True)
+def max_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
+    """As ``sum_write`` for maxima; a walk ends where a maximum stays, after two levels on average."""
+    for i in range(slots.size):
+        node = leaf + slots[i]
+        nodes[node] = values[i]
+        node >>= 1
+        while node > 0:
+            top = max(nodes[2 * node], nodes[2 * node + 1])
+            if nodes[node] == top:
+                break
+            nodes[node] = top
+            node >>= 1
+
+
+@njit(cache=True, nogil=True)
+def sum_mend(nodes: Floats, leaf: int, start: int, stop: int) -> None:
+    """Mend the sums above the leaves start … stop − 1, which were written."""
+    low = (leaf + start) >> 1
+    high = (leaf + stop - 1) >> 1
+    while low > 0:
+        for node in range(low, high + 1):
+            nodes[node] = nodes[2 * node] + nodes[2 * node + 1]
+        low >>= 1
+        high >>= 1
+
+
+@njit(cache=True, nogil=True)
+def max_mend(nodes: Floats, leaf: int, start: int, stop: int) -> None:
+    """As ``sum_mend`` for maxima."""
+    low = (leaf + start) >> 1
+    high = (leaf + stop - 1) >> 1
+    while low > 0:
+        for node in range(low, high + 1):
+            nodes[node] = max(nodes[2 * node], nodes[2 * node + 1])
+        low >>= 1
+        high >>= 1
+
+
+@njit(cache=True, nogil=True)
+def put_one(sums: Floats, maxima: Floats, node: int, weight: float, signal: float) -> None:
+    """Set one leaf, given as its node, of a sum tree and of a max tree of the same size."""
+    sums[node] = weight
+    maxima[node] = signal
+    node >>= 1
+    while node > 0:
+        sums[node] = sums[2 * node] + sums[2 * node + 1]
+        maxima[node] = max(maxima[2 * node], maxima[2 * node + 1])
+        node >>= 1
+
+
+@njit(cache=True, nogil=True)
+def sum_find(nodes: Floats, leaf: int, targets: Floats) -> Ints:
+    """Slots (n,) whose cumulative weight holds ``targets`` (n,), each in [0, total); ``targets`` is used up.
+
+    Goes right only into a subtree of positive weight, so a target that rounding put at or past the right edge
+    still finds a positive leaf.
+    """
+    count = targets.size
+    found = np.ones(count, np.int64)
+    width = leaf
+    while width > 1:
+        for i in range(count):
+            child = 2 * found[i]
+            left = nodes[child]
+            right = np.int64((targets[i] >= left) & (nodes[child + 1] > 0.0))
+            targets[i] -= left * right
+            found[i] = child + right
+        width >>= 1
+    for i in range(count):
+        found[i] -= leaf
+    return found
+
+
+@njit(cache=True, nogil=True)
+def admit(slots: Ints, generations: Ints, current: Ints, values: Floats) -> tuple[int, int, int, float]:
+    """Check an update: slots (n,), the generations (n,) they were drawn with, those ``current``, values (n,).
+
+    Returns (fault, position, stale, largest): fault 0 none, 1 a slot out of range, 2 a value that is NaN,
+    infinite or negative; position of the first fault; how many items are stale (their generation has
+    passed, or is even, which marks a dead slot); the largest value, −inf when there is none.
+    """
+    stale = 0
+    largest = -np.inf
+    for i in range(slots.size):
+        slot = slots[i]
+        if slot < 0 or slot >= current.size:
+            return 1, i, 0, 0.0
+        value = values[i]
+        if not 0.0 <= value < np.inf:
+            return 2, i, 0, 0.0
+        largest = max(largest, value)
+        stale += (generations[i] != current[slot]) | (generations[i] & 1 == 0)
+    return 0, 0, stale, largest

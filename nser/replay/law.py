@@ -134,9 +134,9 @@ class Law:
     def from_dict(cls, data: dict[str, Any]) -> "Law":
         """The law of ``to_dict``; fields left out take their defaults. Raises ``LawError`` for unknown ones."""
         known = [field.name for field in fields(cls)]
-        for name in data:
+        for name, value in data.items():
             if name not in known:
-                raise LawError(name, data[name], f"one of the fields {', '.join(known)}", "Leave it out.")
+                raise LawError(name, value, f"one of the fields {', '.join(known)}", "Leave it out.")
         return cls(**{name: _read(value) for name, value in data.items()})
 
 

@@ -94,8 +94,8 @@ def preset(name: str, **overrides: Any) -> Law:
         near = difflib.get_close_matches(name.lower().replace("_", "-"), PRESETS, n=1, cutoff=0.4)
         way_out = f"Did you mean {near[0]!r}?" if near else "Choose one of them."
         raise LawError("preset", name, f"one of {', '.join(PRESETS)}", way_out)
-    for field in overrides:
+    for field, value in overrides.items():
         if field not in Law.__dataclass_fields__:
             known = ", ".join(Law.__dataclass_fields__)
-            raise LawError(field, overrides[field], f"one of the law's fields {known}", "Leave it out.")
+            raise LawError(field, value, f"one of the law's fields {known}", "Leave it out.")
     return replace(law, **overrides)

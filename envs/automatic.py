@@ -205,12 +205,16 @@ def _declare(
         elif part.kind == "bit":
             declared.append(Predicate(PredicateSignature(part.name, (), "truth", scope, doc), BitOf(column)))
         else:
-            values = tuple(f"{part.letter}{part.start + i}" for i in range(part.count))
+            values = tuple(_constant(part.letter, part.start + i) for i in range(part.count))
             sorts[part.name] = values
             doc = part.meaning or f"the {what}'s {part.name} is this"
             signature = PredicateSignature(f"{part.name}_is", (part.name,), "truth", scope, doc)
             declared.append(Predicate(signature, CategoryIs(column, values, part.start)))
     return declared
+
+
+def _constant(letter: str, value: int) -> str:
+    return f"{letter}{value}" if value >= 0 else f"{letter}_minus{-value}"
 
 
 def _states(factors: Sequence[Factor], space: spaces.Space[Any]) -> int:

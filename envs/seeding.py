@@ -37,6 +37,11 @@ class EpisodeSeeds(gymnasium.Wrapper[Observation, Action, Observation, Action], 
     Stable-Baselines3 draws its random actions from it (more exactly: from the model's `action_space`, which is
     this very object until a model is loaded from a file; a host that loads one must hand it over again).
 
+    Wrap it last, around `Monitor`, `TimeLimit` and frame stacks: what stands inside is played again with the
+    environment, what stands outside is not. State that outlives an episode (the statistics of
+    `NormalizeObservation`) is not restored. The observation must not be changed in place by its reader; its
+    digest, taken when the position is asked for, tells whether an episode played again came out the same.
+
     Actions of a `Box` are converted to the space's type before they reach the environment, so that an episode
     played again gets the same bits. Raises `PositionError` for action spaces other than Discrete,
     MultiDiscrete, MultiBinary and Box.

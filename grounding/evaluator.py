@@ -48,6 +48,11 @@ class Evaluator(nn.Module):
 
     thresholds: nn.Parameter
     weights: nn.Parameter
+    _body_plain: Tensor
+    _body_negated: Tensor
+    _head_plain: Tensor
+    _head_negated: Tensor
+    _scored: Tensor
 
     def __init__(
         self,
@@ -82,9 +87,12 @@ class Evaluator(nn.Module):
         return self.combine(self.firings(steps))
 
     def combine(self, firings: Tensor) -> Tensor:
-        """[T] scores of [T, R] firings: the weighted probabilistic sum over the rules that do not blame."""
-        counted = self.weights * self._scored
-        return 1 - (1 - firings * counted).prod(1)
+        """[T] scores of [T, R] firings: the probabilistic sum of what each rule contributes."""
+        return 1 - (1 - self.contributions(firings)).prod(1)
+
+    def contributions(self, firings: Tensor) -> Tensor:
+        """[T, R] weight times firing, 0 for rules that blame."""
+        return firings * (self.weights * self._scored)
 
     def firings(self, steps: Steps) -> Tensor:
         """[T, R] firings in [0, 1] by the mode, the weight not yet applied."""

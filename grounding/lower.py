@@ -57,7 +57,8 @@ def lower(formula: Formula, signature: Signature) -> Formula:
                     f"sort {sort} is unknown here, expected one of {', '.join(signature.sorts) or 'none'}"
                 )
             cases = tuple(
-                lower(substitute(operand, variable, constant), signature) for constant in signature.sorts[sort]
+                lower(substitute(operand, variable, Constant(constant)), signature)
+                for constant in signature.sorts[sort]
             )
             if not cases:
                 return Truth(quantifier == "forall")

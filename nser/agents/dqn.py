@@ -7,6 +7,7 @@ tosses its own ε coin, from a generator of its own.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class DQN(StockDQN):
             losses.append(loss.detach())
 
             self.policy.optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
             errors = (target - values.detach()).abs().flatten().cpu().numpy()
@@ -79,9 +80,19 @@ class DQN(StockDQN):
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/loss", float(torch.stack(losses).mean()))
 
+    def resume_statistics(self, episode_infos: list[dict[str, float]], successes: list[bool]) -> None:
+        """Take over the newest episodes' figures of a run that goes on."""
+        self.ep_info_buffer = deque(episode_infos, maxlen=self._stats_window_size)
+        self.ep_success_buffer = deque(successes, maxlen=self._stats_window_size)
+
+    def resume_observations(self, observations: NDArray) -> None:
+        """Go on from these observations [n_envs, …] instead of resetting the environments."""
+        self._last_obs = observations
+        self._last_episode_starts = np.zeros(len(observations), dtype=bool)
+
     def _next_values(self, next_observations: torch.Tensor) -> torch.Tensor:
         """[B, 1] value of the greedy next action under the target network."""
-        ahead = self.q_net_target(next_observations)
+        ahead: torch.Tensor = self.q_net_target(next_observations)
         if not self.double_q:
             return ahead.max(1, keepdim=True).values
         best = self.q_net(next_observations).argmax(1, keepdim=True)
@@ -99,6 +110,6 @@ class DQN(StockDQN):
         if explores.any():
             actions[explores] = self.explorer.actions(observations[explores])
         if not explores.all():
-            greedy, _ = self.policy.predict(observations[~explores], deterministic=True)  # type: ignore[arg-type]
+            greedy, _ = self.policy.predict(observations[~explores], deterministic=True)
             actions[~explores] = greedy
         return actions, actions

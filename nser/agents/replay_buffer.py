@@ -20,7 +20,8 @@ from stable_baselines3.common.vec_env import VecNormalize
 from nser.errors import NserError
 from nser.experience.trajectories import Trajectories, as_steps
 from nser.grounding.steps import Steps
-from nser.replay.index import Draw, ReplayIndex
+from nser.replay.draw import Draw
+from nser.replay.index import ReplayIndex
 from nser.replay.law import Law
 from nser.replay.presets import preset
 
@@ -73,7 +74,7 @@ class IndexedReplayBuffer(ReplayBuffer):
     seed: of the index's own generator; the global one is never used
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the first six are SB3's
+    def __init__(  # noqa: PLR0913 - the first six are SB3's
         self,
         buffer_size: int,
         observation_space: spaces.Space,
@@ -169,13 +170,18 @@ class IndexedReplayBuffer(ReplayBuffer):
         place = int(np.flatnonzero(rows == slot // self.n_envs)[0])
         first = max(place - past, 0)
         slots = rows[first : place + future + 1] * self.n_envs + env
-        return self._steps(slots), place - first
+        return self.steps_of(slots), place - first
+
+    def steps_of(self, slots: Ints) -> Steps:
+        """The transitions in these slots [T]; in the order of time and of one environment for temporal rules."""
+        observations = self._rows(self.observations, slots)
+        return as_steps(observations, self._plain_actions(slots), self._flat(self.episodes)[slots])
 
     def stored_rows(self) -> Ints:
         """Positions in the order of time, the oldest first."""
         if not self.full:
             return np.arange(self.pos)
-        return np.r_[np.arange(self.pos, self.buffer_size), np.arange(self.pos)]
+        return np.concatenate([np.arange(self.pos, self.buffer_size), np.arange(self.pos)])
 
     def trajectories(self, newest: int | None = None) -> Trajectories:
         """Stored transitions, environment by environment, at most the `newest` of them.
@@ -213,12 +219,8 @@ class IndexedReplayBuffer(ReplayBuffer):
         if before and rows_all is not None:
             context = rows_all[-(len(rows) + before) :]
         for env in range(self.n_envs):
-            scores = scorer.relevance(self._steps(context * self.n_envs + env))
+            scores = scorer.relevance(self.steps_of(context * self.n_envs + env))
             self.index.relate(rows * self.n_envs + env, scores[-len(rows) :], scorer.version)
-
-    def _steps(self, slots: Ints) -> Steps:
-        observations = self._rows(self.observations, slots)
-        return as_steps(observations, self._plain_actions(slots), self._flat(self.episodes)[slots])
 
     def _plain_actions(self, slots: Ints) -> NDArray:
         actions = self._rows(self.actions, slots)

@@ -69,7 +69,8 @@ class Trajectories:
         """[E] first row of each episode."""
         if not len(self):
             return np.zeros(0, np.int64)
-        return np.flatnonzero(np.r_[True, self.episodes[1:] != self.episodes[:-1]]).astype(np.int64)
+        changes = np.r_[True, self.episodes[1:] != self.episodes[:-1]]
+        return np.asarray(np.flatnonzero(changes), np.int64)
 
     @cached_property
     def lengths(self) -> Ints:

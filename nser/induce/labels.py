@@ -91,7 +91,7 @@ def return_to_go(trajectories: Trajectories, vocabulary: Vocabulary, gamma: floa
     """[N] discounted return from here, less its mean."""
     del vocabulary
     outcome = trajectories.returns_to_go(gamma)
-    return outcome - outcome.mean() if len(outcome) else outcome
+    return np.asarray(outcome - outcome.mean() if len(outcome) else outcome, np.float64)
 
 
 def success(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:
@@ -101,7 +101,7 @@ def success(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) ->
     if not len(returns):
         return np.zeros(0)
     won = (returns > (returns.min() + returns.max()) / 2).astype(np.float64)[trajectories.numbers]
-    return won - won.mean()
+    return np.asarray(won - won.mean(), np.float64)
 
 
 OUTCOMES: dict[Label, Callable[[Trajectories, Vocabulary, float], NDArray[np.float64]]] = {

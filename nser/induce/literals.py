@@ -41,7 +41,7 @@ def candidate_literals(trajectories: Trajectories, vocabulary: Vocabulary) -> Li
 
 
 def _cuts(feature: Atom, values: NDArray) -> list[tuple[Formula, NDArray[np.bool_]]]:
-    found = []
+    found: list[tuple[Formula, NDArray[np.bool_]]] = []
     for cut in _thresholds(values):
         below = values < cut
         found.append((Comparison(feature, "<", Threshold(cut, learnable=True)), below))

@@ -183,8 +183,5 @@ def _meaning(rule: Rule) -> str:
 def _known_since(previous: RuleSet | None) -> Mapping[str, int]:
     if previous is None:
         return {}
-    return {
-        _meaning(rule): previous.provenance[rule.name].since
-        for rule in previous.rules
-        if rule.name in previous.provenance and previous.provenance[rule.name].since is not None
-    }
+    known = {_meaning(rule): previous.provenance.get(rule.name) for rule in previous.rules}
+    return {text: found.since for text, found in known.items() if found and found.since is not None}

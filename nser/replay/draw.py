@@ -128,6 +128,8 @@ class Sampler:
             points *= density.base_total
             return self.forest.base.find(points)
         first, second = np.searchsorted(points, (by_base, density.mix)).tolist()
+        if density.floor == 0.0:
+            second = len(points)  # a point that rounding put at 1 is still the rules'
         parts = []
         if first > 0:
             parts.append(self.forest.base.find(points[:first] * (density.base_total / by_base)))

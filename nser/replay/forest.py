@@ -61,7 +61,7 @@ class Forest:
         self._put_one(self.base.nodes, self.peak.nodes, self.base.leaf + slot, weight, signal)
         if self.least is not None:
             self._put_least(slot, slot + 1, weight)
-        if boost > 0 or self.related:
+        if boost > 0 or (self.boost is not None and self.boost[slot] > 0):
             self._set_boost(slot, slot + 1, boost)
             self._put_bonus(slot, slot + 1)
 
@@ -86,16 +86,16 @@ class Forest:
     def update(self, slots: Ints, signal: Floats, largest: float, clock: int) -> None:
         """Write the trees for live ``slots`` (n,) whose signals (n,) changed; ``largest`` ≥ all of them."""
         self.peak.write(slots, signal)
-        base = largest + self.law.epsilon
-        newest = self._drift(clock)
-        if base > 0 and self.law.alpha * math.log(base) + newest > MAX_EXPONENT:
-            self.rebuild(clock)
-            return
         exponent = self.log_signal(signal)
         if self.log_decay is not None:
             exponent += self.log_decay.take(slots)
         elif self.offset:
             exponent -= self.offset
+        # The cheap bound first: it is passed by huge signals alone, or when nothing was inserted for long.
+        bound = self.law.alpha * math.log(largest + self.law.epsilon or 1.0) + self._drift(clock)
+        if bound > MAX_EXPONENT and exponent.max() > MAX_EXPONENT:
+            self.rebuild(clock)
+            return
         weight = np.exp(exponent, out=exponent)
         self.base.write(slots, weight)
         if self.least is not None and self.least_positive is not None:
@@ -130,6 +130,7 @@ class Forest:
         self.eta = eta
         if self.bonus is not None and self.boost is not None:
             self.boost[:] = self.boost_of(self.items.relevance)
+            self.related = bool(self.boost.any())
             self.bonus.rebuild(self.base.leaves * self.boost)
 
     def rebuild(self, clock: int) -> None:

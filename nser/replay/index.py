@@ -1,6 +1,5 @@
 """The replay index: which item to replay next, and with what weight."""
 
-import operator
 import threading
 import warnings
 from os import PathLike
@@ -10,16 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nser.replay import checkpoint
+from nser.replay.arguments import check_relevance, check_signal, count_of, integers, numbers, slots_of
 from nser.replay.density import Density, density
 from nser.replay.draw import Draw, Sampler
-from nser.replay.errors import (
-    ArgumentError,
-    EmptyIndexError,
-    RelevanceError,
-    SignalError,
-    SlotError,
-    ZeroWeightWarning,
-)
+from nser.replay.errors import ArgumentError, EmptyIndexError, SignalError, SlotError, ZeroWeightWarning
 from nser.replay.explain import Explanation, IndexStats, explanation, statistics
 from nser.replay.forest import Forest
 from nser.replay.items import Items
@@ -55,7 +48,7 @@ class ReplayIndex:
 
     def __init__(self, capacity: int, law: Law | None = None, seed: int | np.random.SeedSequence | None = 0) -> None:
         """``capacity`` ≥ 1 slots under ``law`` (default ``Law()``); ``seed`` None takes one from the system."""
-        self.capacity = _count("capacity", capacity, 1)
+        self.capacity = count_of("capacity", capacity, 1)
         self.law = law if law is not None else Law()
         self.clock = 0
         self.stale_updates = 0
@@ -86,12 +79,12 @@ class ReplayIndex:
                 n = self._insertable(n)
             if n == 1 and relevance is None:
                 return self._insert_one(signal)
-            signals = None if signal is None else _numbers("signal", signal, n)
-            relevances = None if relevance is None else _numbers("relevance", relevance, n)
+            signals = None if signal is None else numbers("signal", signal, n)
+            relevances = None if relevance is None else numbers("relevance", relevance, n)
             if signals is not None:
-                self._check_signal(signals)
+                check_signal(signals)
             if relevances is not None:
-                self._check_relevance(relevances, None)
+                check_relevance(relevances, None)
             if n == 0:
                 return np.zeros(0, np.int64)
             if signals is None:
@@ -107,7 +100,7 @@ class ReplayIndex:
         ``ZeroWeightWarning``. Raises ``EmptyIndexError``, ``ArgumentError``.
         """
         with self._lock:
-            count = _count("batch", batch, 1)
+            count = count_of("batch", batch, 1)
             law = self._density()
             sampler = self._sampler
             slots = sampler.with_replacement(law, count) if replace else sampler.without_replacement(law, count)
@@ -131,16 +124,15 @@ class ReplayIndex:
             items = self._items
             slots, generations = draw.slots, draw.generations
             if slots.dtype != np.int64 or generations.dtype != np.int64 or len(slots) != len(generations):
-                raise ArgumentError(
-                    "draw",
-                    f"{slots.dtype} {generations.dtype}",
-                    "int64 slots and generations of one length",
-                    "Pass what draw gave.",
-                )
-            signals = _numbers("signal", signal, len(slots))
+                kinds = f"{slots.dtype} {slots.shape}, {generations.dtype} {generations.shape}"
+                raise ArgumentError("draw", kinds, "int64 slots and generations (n,)", "Pass what draw gave.")
+            signals = numbers("signal", signal, len(slots))
             fault, position, stale, largest = self._kernels.admit(slots, generations, items.generation, signals)
             if fault:
-                self._raise_fault(fault, position, slots, signals)
+                slot = int(slots[position])
+                if fault == 1:
+                    raise SlotError(slot, position, self.capacity)
+                raise SignalError(float(signals[position]), position, slot)
             if stale:
                 fresh = (generations == items.generation[slots]) & (generations & 1 == 1)
                 slots, signals = slots[fresh], signals[fresh]
@@ -159,12 +151,12 @@ class ReplayIndex:
         """
         with self._lock:
             items = self._items
-            wanted = self._slots(slots)
-            relevances = _numbers("relevance", relevance, len(wanted))
-            version = operator.index(version)
-            self._check_relevance(relevances, wanted)
+            wanted = slots_of(slots, self.capacity)
+            relevances = numbers("relevance", relevance, len(wanted))
+            version = count_of("version", version, 0)
+            check_relevance(relevances, wanted)
             current = items.generation[wanted]
-            meant = current if generations is None else _integers("generations", generations, len(wanted))
+            meant = current if generations is None else integers("generations", generations, len(wanted))
             fresh = (meant == current) & (current & 1 == 1)
             stale = len(wanted) - int(np.count_nonzero(fresh))
             if stale:
@@ -179,7 +171,7 @@ class ReplayIndex:
     def tick(self, n: int = 1) -> None:
         """Let ``n`` ≥ 0 steps pass: items grow older, those past ``max_age`` stop being eligible."""
         with self._lock:
-            self.clock += n if n == 1 else _count("n", n, 0)
+            self.clock += n if n == 1 else count_of("n", n, 0)
             if self.law.max_age is not None:
                 expired = self._items.expired(self.clock - self.law.max_age)
                 if expired:
@@ -195,7 +187,7 @@ class ReplayIndex:
     def generations_of(self, slots: ArrayLike) -> Ints:
         """The present generations (n,) of ``slots`` (n,), for a ``relate`` whose scores arrive later."""
         with self._lock:
-            return self._items.generation[self._slots(slots)]
+            return self._items.generation[slots_of(slots, self.capacity)]
 
     def live_slots(self) -> Ints:
         """The slots of all eligible items, oldest first."""
@@ -205,7 +197,7 @@ class ReplayIndex:
     def explain(self, slots: ArrayLike) -> Explanation:
         """Every factor of the probability of ``slots`` (n,); see ``Explanation``. Raises ``SlotError``."""
         with self._lock:
-            wanted = self._slots(slots)
+            wanted = slots_of(slots, self.capacity)
             law = self._density(warn=False) if self._items.size else None
             return explanation(self._sampler, law, wanted, self.clock)
 
@@ -258,8 +250,8 @@ class ReplayIndex:
         if signal is None:
             number = self._new_signal()
         else:
-            signals = _numbers("signal", signal, 1)
-            self._check_signal(signals)
+            signals = numbers("signal", signal, 1)
+            check_signal(signals)
             number = float(signals[0])
         items = self._items
         slot = items.occupy(1, self.clock)
@@ -319,59 +311,7 @@ class ReplayIndex:
         return float(self._forest.boost_of(np.array([self.law.default_relevance]))[0])
 
     def _insertable(self, n: int) -> int:
-        count = _count("n", n, 0)
+        count = count_of("n", n, 0)
         if count > self.capacity:
             raise ArgumentError("n", n, f"at most {self.capacity} (the capacity)", "Insert in smaller parts.")
         return count
-
-    def _slots(self, slots: ArrayLike) -> Ints:
-        wanted = _integers("slots", slots, None)
-        outside = (wanted < 0) | (wanted >= self.capacity)
-        if outside.any():
-            position = int(outside.argmax())
-            raise SlotError(int(wanted[position]), position, self.capacity)
-        return wanted
-
-    def _check_signal(self, signals: Floats) -> None:
-        wrong = ~((signals >= 0.0) & (signals < np.inf))
-        if wrong.any():
-            position = int(wrong.argmax())
-            raise SignalError(float(signals[position]), position)
-
-    def _check_relevance(self, relevances: Floats, slots: Ints | None) -> None:
-        wrong = ~((relevances >= 0.0) & (relevances <= 1.0))
-        if wrong.any():
-            position = int(wrong.argmax())
-            raise RelevanceError(float(relevances[position]), position, -1 if slots is None else int(slots[position]))
-
-    def _raise_fault(self, fault: int, position: int, slots: Ints, signals: Floats) -> None:
-        if fault == 1:
-            raise SlotError(int(slots[position]), position, self.capacity)
-        raise SignalError(float(signals[position]), position, int(slots[position]))
-
-
-def _count(name: str, value: int, least: int) -> int:
-    try:
-        count = operator.index(value)
-    except TypeError:
-        raise ArgumentError(name, value, f"an integer ≥ {least}", "Convert it with int().") from None
-    if count < least:
-        raise ArgumentError(name, value, f"an integer ≥ {least}", "Nothing was changed.")
-    return count
-
-
-def _numbers(name: str, values: ArrayLike, count: int) -> Floats:
-    array = np.ascontiguousarray(values, dtype=np.float64)
-    if array.shape != (count,):
-        raise ArgumentError(name, array.shape, f"the shape ({count},)", "Pass one number for each item.")
-    return array
-
-
-def _integers(name: str, values: ArrayLike, count: int | None) -> Ints:
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size) or (count is not None and len(array) != count):
-        shape = "(n,)" if count is None else f"({count},)"
-        raise ArgumentError(
-            name, f"{array.dtype} {array.shape}", f"integers of the shape {shape}", "Pass slots as given."
-        )
-    return array.astype(np.int64, copy=False)

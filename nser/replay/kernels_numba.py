@@ -38,17 +38,25 @@ def sum_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
 
 @njit(cache=True, nogil=True)
 def max_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
-    """As ``sum_write`` for maxima; a walk ends where a maximum stays, after two levels on average."""
-    for i in range(slots.size):
+    """As ``sum_write`` for maxima; a path ends where a maximum stays, after two levels on average."""
+    count = slots.size
+    parents = np.empty(count, np.int64)
+    for i in range(count):
         node = leaf + slots[i]
         nodes[node] = values[i]
-        node >>= 1
-        while node > 0:
-            top = max(nodes[2 * node], nodes[2 * node + 1])
-            if nodes[node] == top:
-                break
-            nodes[node] = top
-            node >>= 1
+        parents[i] = node >> 1
+    width = leaf >> 1
+    while width > 0 and count > 0:
+        kept = 0
+        for i in range(count):
+            parent = parents[i]
+            top = max(nodes[2 * parent], nodes[2 * parent + 1])
+            if nodes[parent] != top:
+                nodes[parent] = top
+                parents[kept] = parent >> 1
+                kept += 1
+        count = kept
+        width >>= 1
 
 
 @njit(cache=True, nogil=True)

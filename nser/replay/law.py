@@ -51,7 +51,7 @@ class Law:
     Fields (range, default):
 
     - ``alpha`` [0, 8], 0.6: how much the weight counts; 0 is uniform.
-    - ``epsilon`` ≥ 0, 1e-6: floor of the base signal; 0 means that an item of signal 0 is drawn by the uniform
+    - ``epsilon`` [0, 1e6], 1e-6: floor of the base signal; 0 means that an item of signal 0 is drawn by the uniform
       part alone.
     - ``tau`` > 0 or inf, inf: decay of the base signal, in steps of the clock. The sampling weight halves
       every ``half_life`` = τ ln 2 / α steps, not every τ ln 2.
@@ -84,7 +84,7 @@ class Law:
 
     def __post_init__(self) -> None:
         _in_range("alpha", self.alpha, 0.0, MAX_ALPHA, "0.6 is usual, 0 is uniform.")
-        _in_range("epsilon", self.epsilon, 0.0, 1e300, "1e-6 is usual.")
+        _in_range("epsilon", self.epsilon, 0.0, 1e6, "1e-6 is usual.")
         _in_range("mix", self.mix, 0.0, 1.0, "1 draws by the law alone, 0 uniformly.")
         _in_range("beta", self.beta, 0.0, 1e3, "0 gives no correction, 1 the full one.")
         if self.eta != math.inf:

@@ -33,6 +33,5 @@ class RuleScorer:
         """[T] number of the rule that gives each step most of its score; −1 where none gives any."""
         if not self.ruleset.rules:
             return np.full(len(steps), -1)
-        parts = self.evaluator.firings(steps) * self.evaluator.weights * self.evaluator._scored
-        best = parts.max(1)
+        best = self.evaluator.contributions(self.evaluator.firings(steps)).max(1)
         return torch.where(best.values > 0.05, best.indices, -1).numpy()

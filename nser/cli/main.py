@@ -1,0 +1,46 @@
+"""The command `nser`: one app, and one place where errors become a line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from nser import __version__
+from nser.cli import report, rules_explain, rules_show, train
+from nser.errors import NserError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Experience replay that reasons: rules read from an agent's own episodes decide what it replays.",
+)
+rules = typer.Typer(no_args_is_help=True, help="Read, check and question rule files.")
+app.add_typer(rules, name="rules")
+app.command("train")(train.command)
+app.command("report")(report.command)
+rules.command("show")(rules_show.command)
+rules.command("explain")(rules_explain.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"nser {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Options of every command."""
+
+
+def main() -> None:
+    """Run the command line; exit 0 for well done, 1 for problems found, 2 for wrong use."""
+    try:
+        app()
+    except NserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

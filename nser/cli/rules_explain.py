@@ -1,0 +1,100 @@
+"""`nser rules explain`: why a transition has its priority, or what a rule set says in plain English."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from nser.cli.console import err, out, print_json
+from nser.errors import NserError
+from nser.rules.print_english import english
+from nser.rules.store import RuleSet, load_rules
+
+if TYPE_CHECKING:
+    from nser.runs.explain import TransitionExplanation
+
+SHOWN = 0.05  # contributions below this are traces of soft comparisons, shown only when asked for everything
+
+
+class ExplainUsageError(NserError):
+    """--run and --slot belong together."""
+
+
+def command(
+    file: Annotated[Path, typer.Argument(help="A .rules file.")],
+    run: Annotated[Path | None, typer.Option(help="Run whose checkpoint holds the transition.")] = None,
+    slot: Annotated[int | None, typer.Option(help="Slot of the transition in the replay buffer.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show rules that do not fire, too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+) -> None:
+    """Say why a transition is replayed as often as it is; without --run and --slot, say the rules in English."""
+    if (run is None) != (slot is None):
+        raise ExplainUsageError(
+            "found only one of --run and --slot, expected both, or neither to read the rules in English"
+        )
+    ruleset = load_rules(file)
+    for problem in ruleset.problems:
+        err.print(f"warning: {problem}")
+    if run is None or slot is None:
+        _print_english(ruleset, as_json)
+        return
+    from nser.runs.directory import RunDirectory
+    from nser.runs.explain import explain_slot, stored_run
+
+    explanation = explain_slot(stored_run(RunDirectory.open(run)), ruleset, slot)
+    if as_json:
+        print_json({"file_version": ruleset.version, **explanation.as_dict()})
+        return
+    _print_factors(explanation, ruleset)
+    _print_firings(explanation, everything)
+
+
+def _print_english(ruleset: RuleSet, as_json: bool) -> None:
+    sentences = {rule.name: english(rule) for rule in ruleset.rules}
+    if as_json:
+        print_json(sentences)
+        return
+    for name, sentence in sentences.items():
+        out.print(f"[bold]{name}[/]  {sentence}")
+
+
+def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
+    law = found.law
+    end = ", the last of its episode" if found.ended else ""
+    out.print(f"[bold]slot {found.slot}[/]  action {found.action}, reward {found.reward:g}{end}")
+    facts = "  ".join(f"{name} {value:g}" for name, value in found.facts.items() if value)
+    out.print(f"[dim]{facts}[/]\n")
+    table = Table(title="why it is drawn", title_justify="left", show_header=False, box=None, padding=(0, 2))
+    table.add_column(style="bold")
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+    table.add_row("signal", f"{law['signal']:.4g}", "|TD error| when it was last replayed")
+    table.add_row("age", f"{law['age']:,}", f"gradient steps; decay factor {law['decay']:.3g}")
+    scored = "not scored yet" if law["version"] < 0 else f"score of rules version {law['version']}"
+    table.add_row("relevance", f"{law['relevance']:.3f}", scored)
+    table.add_row("rule factor", f"{law['rule_factor']:.3f}", "what the rules multiply its priority by")
+    times = law["probability"] / found.uniform
+    owed = 100 * law["rule_share"]
+    table.add_row(
+        "probability", f"{law['probability']:.3g}", f"{times:.2f} × a uniform draw; {owed:.0f} % of it owed to rules"
+    )
+    table.add_row("weight", f"{law['weight']:.3g}", "of its loss, before the batch's maximum divides it")
+    out.print(table)
+    if law["version"] >= 0 and law["version"] != ruleset.version:
+        err.print(f"note: the run scored it by version {law['version']}; the rules below are version {ruleset.version}")
+
+
+def _print_firings(found: TransitionExplanation, everything: bool) -> None:
+    shown = [firing for firing in found.firings if everything or firing.contribution > SHOWN]
+    out.print(f"\n[bold]score {found.score:.3f}[/] from {len(shown)} of {len(found.firings)} rules")
+    for firing in shown:
+        out.print(
+            f"  [bold]{firing.rule}[/]  body {firing.body:.2f} × head {firing.head:.2f} × weight {firing.weight:.2f} "
+            f"= {firing.contribution:.3f}"
+        )
+        for literal, degree in firing.literals:
+            colour = "green" if degree > 0.5 else "red"
+            out.print(f"      [{colour}]{degree:5.2f}[/]  {literal}", markup=True)

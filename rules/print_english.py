@@ -2,10 +2,12 @@
 
 Without a vocabulary an atom is told by its names; with one, by its predicate's meaning. A meaning is a
 phrase without the step, such as "a key is carried" or "the agent faces the {object}", where `{object}`
-(the sort, or `{1}`, its place among the arguments) is filled in.
+(the sort, or `{1}`, its place among the arguments) is filled in, and so is the word "this".
 """
 
 from __future__ import annotations
+
+import re
 
 from nser.rules.printer import number
 from nser.rules.signature import PredicateSignature, Signature
@@ -124,10 +126,20 @@ def _meaning(found: PredicateSignature, terms: list[str]) -> str:
     told = told[:1].lower() + told[1:] if told[1:2].islower() else told
     left = []
     for place, (sort, term) in enumerate(zip(found.sorts, terms, strict=False), start=1):
-        filled = told.replace(f"{{{place}}}", term).replace(f"{{{sort}}}", term, 1)
-        left += [term] if filled == told else []
-        told = filled
+        filled = _filled(told, place, sort, term)
+        left += [term] if filled is None else []
+        told = told if filled is None else filled
     return f"{told} ({', '.join(left)})" if left else told
+
+
+def _filled(told: str, place: int, sort: str, term: str) -> str | None:
+    """The meaning with one term at its first mark; `None` when there is no mark for it."""
+    marks = {f"{{{place}}}": term, f"{{{sort}}}": term, f"this {sort}": f"the {sort} {term}", "this": term}
+    for mark, put in marks.items():
+        whole = re.compile(rf"(?<!\w){re.escape(mark)}(?!\w)")
+        if whole.search(told):
+            return whole.sub(lambda _, put=put: put, told, count=1)  # type: ignore[misc]
+    return None
 
 
 def _threshold(threshold: Threshold, found: PredicateSignature | None) -> str:

@@ -136,9 +136,9 @@ def _filled(told: str, place: int, sort: str, term: str) -> str | None:
     """The meaning with one term at its first mark; `None` when there is no mark for it."""
     marks = {f"{{{place}}}": term, f"{{{sort}}}": term, f"this {sort}": f"the {sort} {term}", "this": term}
     for mark, put in marks.items():
-        whole = re.compile(rf"(?<!\w){re.escape(mark)}(?!\w)")
-        if whole.search(told):
-            return whole.sub(lambda _, put=put: put, told, count=1)  # type: ignore[misc]
+        around = re.split(rf"(?<!\w){re.escape(mark)}(?!\w)", told, maxsplit=1)
+        if len(around) > 1:
+            return put.join(around)
     return None
 
 

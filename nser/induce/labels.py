@@ -23,7 +23,9 @@ from nser.grounding.vocabulary import Vocabulary
 Label = Literal["progress", "return", "success"]
 LABELS: tuple[Label, ...] = ("progress", "return", "success")
 
-SHRINKAGE = 10.0  # pseudo-visits of the mean over all states: a valuation seen twice is hardly believed
+SHRINKAGE = 10.0  # pseudo-visits of the prior: a kind of state that was seen twice is hardly believed
+MAX_SWEEPS = 2_000  # at γ = 0.99 a sweep leaves 99 % of the error
+TOLERANCE = 1e-4  # of the largest value: far below what tells one rule from another
 BINS = 4  # of each numeric feature, where a vocabulary has no truth predicate over states
 
 
@@ -77,14 +79,43 @@ def progress(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -
     _, kinds = np.unique(both, axis=0, return_inverse=True)
     now, then = np.split(kinds.reshape(-1), 2)
 
-    known = trajectories.complete[trajectories.numbers]
-    outcome = trajectories.returns_to_go(gamma)
-    visits = np.bincount(now[known], minlength=kinds.max(initial=-1) + 1)
-    totals = np.bincount(now[known], weights=outcome[known], minlength=len(visits))
-    mean = float(outcome[known].mean()) if known.any() else 0.0
-    values = (totals + SHRINKAGE * mean) / (visits + SHRINKAGE)
+    values = _values(trajectories, now, then, gamma)
     ahead = np.where(trajectories.terminated, 0.0, values[then])
     return np.asarray(trajectories.rewards + gamma * ahead - values[now], np.float64)
+
+
+def _values(
+    trajectories: Trajectories, now: NDArray[np.int64], then: NDArray[np.int64], gamma: float
+) -> NDArray[np.float64]:
+    """[kinds] value of each kind of state under the behaviour that was recorded.
+
+    Policy evaluation on the small Markov chain of kinds, by sweeps of V(z) = mean of r + γ V(z′) over the
+    transitions out of z. It learns from every step between two kinds, not only from the few episodes that ended well,
+    so that it ranks the kinds after two successes already. A kind that was left seldom is taken to be worth what
+    the kinds are worth from which it was reached: without evidence, no progress.
+    """
+    kinds = int(max(now.max(initial=-1), then.max(initial=-1))) + 1
+    ended = trajectories.terminated
+    # Equal moves are counted once: a sweep costs as much as there are pairs of kinds, not steps.
+    pairs, moves = np.unique(now * kinds + then + kinds * kinds * ended, return_counts=True)
+    ended_pairs, rest = np.divmod(pairs, kinds * kinds)
+    source, target = np.divmod(rest, kinds)
+    weight = gamma * moves * (1 - ended_pairs)
+    rewards = np.bincount(now, weights=trajectories.rewards, minlength=kinds)
+    visits = np.bincount(now, minlength=kinds)
+    arrives = (source != target) & (ended_pairs == 0)
+    arrivals = np.bincount(target[arrives], weights=moves[arrives], minlength=kinds)
+    values = np.zeros(kinds)
+    for _ in range(MAX_SWEEPS):
+        ahead = np.bincount(source, weights=weight * values[target], minlength=kinds)
+        origins = np.bincount(target[arrives], weights=(moves * values[source])[arrives], minlength=kinds)
+        prior = np.where(arrivals > 0, origins / np.maximum(arrivals, 1), values)
+        swept = (rewards + ahead + SHRINKAGE * prior) / (visits + SHRINKAGE)
+        change = np.abs(swept - values).max(initial=0.0)
+        values = swept
+        if change < TOLERANCE * max(1e-12, np.abs(values).max(initial=0.0)):
+            break
+    return values
 
 
 def return_to_go(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:

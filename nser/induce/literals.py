@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nser.experience.trajectories import Trajectories
 from nser.grounding.vocabulary import Vocabulary
+from nser.rules.signature import Scope
 from nser.rules.syntax import Atom, Comparison, Formula, Not, Threshold
 
 CUTS = 7  # thresholds tried for each numeric feature
@@ -35,7 +36,8 @@ def candidate_literals(trajectories: Trajectories, vocabulary: Vocabulary) -> Li
         truth = vocabulary.degrees(atom, steps).numpy() > 0.5
         plain.append((atom, truth))
         negated.append((Not(atom), ~truth))
-    for atom in vocabulary.ground_atoms(("number",), ("state", "action")):
+    scopes: tuple[Scope, ...] = ("action",) if plain else ("state", "action")
+    for atom in vocabulary.ground_atoms(("number",), scopes):
         plain.extend(_cuts(atom, vocabulary.numbers(atom, steps).numpy()))
     return _distinct(plain + negated, len(trajectories))
 

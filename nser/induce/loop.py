@@ -21,7 +21,7 @@ from nser.rules.scope import check_names
 from nser.rules.store import Provenance, RuleSet
 from nser.rules.syntax import Rule, praises
 
-HELD_FIRINGS = 5  # fewer held-out firings than these say nothing for or against
+HELD_FIRINGS = 3  # fewer held-out firings than these say nothing for or against
 
 
 class Proposer(Protocol):

@@ -25,7 +25,7 @@ class InductionSettings:
     gamma: float = 0.99
     max_rules: int = 12
     max_literals: int = 4
-    min_firings: int = 20
+    min_firings: int = 10
     beam: int = 24
     held_out: float = 0.34
     window: int = 50_000

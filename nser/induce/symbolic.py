@@ -21,7 +21,7 @@ from nser.induce.naming import rule_name
 from nser.rules.printer import print_rule
 from nser.rules.syntax import GOOD, And, Atom, Constant, Formula, Rule, Truth, Variable
 
-KEPT_WORTH = 0.95  # a shorter body with at least this share of the longer one's worth is preferred
+KEPT_WORTH = 0.9  # a shorter body with at least this share of the longer one's worth is preferred
 POOL = 12  # bodies of each action that go into the cover
 
 Mask = NDArray[np.bool_]

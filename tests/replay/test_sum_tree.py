@@ -75,7 +75,7 @@ def test_targets_at_and_past_the_right_edge_find_a_positive_leaf(one: Kernels, c
 def test_every_slot_is_found_over_its_own_stretch(one: Kernels) -> None:
     tree = SumTree(6, one)
     tree.rebuild(np.array([1.0, 2.0, 0.0, 3.0, 0.0, 4.0]))
-    assert tree.find(np.arange(10) + 0.5).tolist() == [0, 1, 1, 3, 3, 3, 5, 5, 5, 5]
+    assert tree.find(np.arange(10, dtype=np.float64) + 0.5).tolist() == [0, 1, 1, 3, 3, 3, 5, 5, 5, 5]
 
 
 @pytest.mark.parametrize("one", BOTH)

@@ -121,4 +121,4 @@ class Twin:
         every = {slot: (count * (q if law.correct == "full" else q_plain)[slot]) ** -beta for slot in np.nonzero(q)[0]}
         drawn = [every[slot] for slot in slots.tolist()]
         largest = {"none": 1.0, "batch": max(drawn), "buffer": max(every.values())}[law.normalise]
-        return np.array(drawn) / largest
+        return np.array(drawn, np.float64) / np.float64(largest)

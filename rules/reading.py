@@ -115,6 +115,9 @@ class Reading:
             if len(token) > MAX_NAME:
                 found = f"a name of {len(token)} characters"
                 raise RefusalError(NameLengthError, at, found, (f"at most {MAX_NAME}",))
+        if token.type == "MINUS" and self.text[at + 1 : at + 2] == ">":
+            # After a term the parser asks for `-` alone, and would complain of the `>`.
+            raise RefusalError(RuleSyntaxError, at, "`->`", ("`)`", "`,`"))
         if token.type == "PREDICATE" or token in {"true", "false"}:
             self.leaves += 1
         if self.leaves > MAX_LITERALS:

@@ -82,7 +82,7 @@ class _Maker:
 
     def argument(self, sort: str, bound: Mapping[str, str]) -> Term:
         variables = [name for name, of in bound.items() if of == sort]
-        if variables and self.draw(st.booleans()):
+        if bool(variables) and self.draw(st.booleans()):
             return Variable(self.draw(st.sampled_from(variables)))
         if self.signature:
             return Constant(self.draw(st.sampled_from(self.signature.sorts[sort])))

@@ -90,7 +90,7 @@ class Twin:
             q[slot] = mix * p + floor
             q_plain[slot] = mix * g / sum(plain) + floor if sum(plain) > 0 else 1 / len(alive)
         if not any(law_part):
-            q[q_plain > 0] = q_plain[q_plain > 0] = 1 / len(alive)
+            q[self.live] = q_plain[self.live] = 1 / len(alive)
         return q, q_plain
 
     def tilted(self, plain: list[float], bonus: list[float], mix: float) -> list[float]:

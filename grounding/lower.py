@@ -74,10 +74,20 @@ def _known(atom: Atom, signature: Signature) -> Atom:
         raise UngroundedError(
             f"predicate {atom.predicate} is not in the vocabulary, expected one of {', '.join(signature.predicates)}"
         )
-    terms = atom.args[1:]
-    if not all(isinstance(term, Constant) for term in terms):
-        free = ", ".join(term.name for term in terms if isinstance(term, Variable))
-        raise UngroundedError(f"variable {free} of {atom.predicate} is bound by no quantifier; add one")
+    sorts, terms = signature.predicates[atom.predicate].sorts, atom.args[1:]
+    if len(terms) != len(sorts):
+        raise UngroundedError(
+            f"{atom.predicate} has {len(terms)} arguments after the step, expected {len(sorts)}: "
+            f"{', '.join(sorts) or 'none'}"
+        )
+    for term, sort in zip(terms, sorts, strict=True):
+        if isinstance(term, Variable):
+            raise UngroundedError(f"variable {term.name} of {atom.predicate} is bound by no quantifier; add one")
+        if term.name not in signature.sorts[sort]:
+            raise UngroundedError(
+                f"{term.name} is no constant of sort {sort}, which {atom.predicate} takes; expected one of "
+                f"{', '.join(signature.sorts[sort])}"
+            )
     return Atom(atom.predicate, (Variable("t"), *terms))
 
 

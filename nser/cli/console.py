@@ -24,4 +24,4 @@ def number(value: float | None, digits: int = 3) -> str:
 
 def percent(value: float | None) -> str:
     """A share for a table."""
-    return "–" if value is None or math.isnan(value) else f"{100 * value:.1f} %"
+    return "–" if value is None or math.isnan(value) else f"{100 * value:.1f}%"

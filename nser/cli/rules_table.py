@@ -1,37 +1,56 @@
-"""A rule set as a table for a terminal."""
+"""A rule set as a table for a terminal: a line of figures for each rule, and below it what the rule says."""
 
 from __future__ import annotations
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from nser.cli.console import number, percent
 from nser.rules.printer import print_formula
-from nser.rules.store import RuleSet
+from nser.rules.store import Provenance, RuleSet
+from nser.rules.syntax import MAX_NAME, Rule
+
+# 80 columns in all: a plain terminal shows every figure, and the formula has the whole next line.
+COLUMNS = (
+    ("rule", MAX_NAME, "left"),
+    ("weight", 6, "right"),
+    ("support", 7, "right"),
+    ("precis.", 7, "right"),
+    ("lift", 7, "right"),
+    ("by", 9, "left"),
+    ("since", 6, "right"),
+)
 
 
-def rules_table(ruleset: RuleSet) -> Table:
-    """One row a rule: what it says, and what the data says of it."""
-    table = Table(title=f"rules, version {ruleset.version}", title_justify="left", row_styles=("", "dim"))
-    table.add_column("rule", style="bold", overflow="fold")
-    table.add_column("when", overflow="fold", ratio=1)
-    for column in ("weight", "support", "precision", "lift", "95 %"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("by")
-    table.add_column("since", justify="right")
+def rules_table(ruleset: RuleSet) -> RenderableType:
+    """Weight, support, precision and lift of each rule, who proposed it and at which step, then its text."""
+    title = Text(f"{len(ruleset.rules)} rules, version {ruleset.version}", style="bold")
+    parts: list[RenderableType] = [title, _line([Text(name, style="dim") for name, _, _ in COLUMNS])]
     for rule in ruleset.rules:
-        found = ruleset.provenance.get(rule.name)
-        interval = "–"
-        if found and found.lift_low is not None and found.lift_high is not None:
-            interval = f"[{found.lift_low:.3f}, {found.lift_high:.3f}]"
-        table.add_row(
-            rule.name,
-            f"{print_formula(rule.body)} -> {print_formula(rule.head)}",
-            number(rule.weight, 2),
-            percent(found.support if found else None),
-            percent(found.precision if found else None),
-            number(found.lift if found else None),
-            interval,
-            (found.proposer or "–") if found else "–",
-            f"{found.since:,}" if found and found.since is not None else "–",
-        )
+        parts.append(_line(_figures(rule, ruleset.provenance.get(rule.name))))
+        text = f"{print_formula(rule.body)} -> {print_formula(rule.head)}"
+        parts.append(Padding(Text(text, style="dim"), (0, 0, 0, 4)))
+    return Group(*parts)
+
+
+def _figures(rule: Rule, found: Provenance | None) -> list[Text]:
+    since = "–" if found is None or found.since is None else f"{found.since:,}"
+    return [
+        Text(rule.name, style="bold"),
+        Text(number(rule.weight, 2)),
+        Text(percent(found.support if found else None)),
+        Text(percent(found.precision if found else None)),
+        Text(number(found.lift if found else None)),
+        Text((found.proposer if found else None) or "–"),
+        Text(since),
+    ]
+
+
+def _line(cells: list[Text]) -> Table:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for _, width, justify in COLUMNS:
+        table.add_column(width=width, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_row(*cells)
     return table

@@ -42,8 +42,8 @@ from nser.rules.wording import NAMES, expected_words, nearest_sign
 
 # One level of nesting takes at most five entries of the parser's stack (`a | b & (`).
 MAX_STACK = 8 * MAX_DEPTH
-# 64 literals, each 64 levels deep, have half as many tokens.
-MAX_TOKENS = 100_000
+# 64 literals, each within 64 quantifiers in parentheses, have about 30,000.
+MAX_TOKENS = 50_000
 
 
 @cache
@@ -161,7 +161,8 @@ class Reading:
 
     def _starts_line(self, after: int, at: int) -> bool:
         """Whether a line starts between two offsets, the second of which holds a word rather than a sign."""
-        return "\n" in self.text[after:at] and self.text[at] not in "&|~<>=∧∨→¬"
+        sign = self.text[at] in "&|~<>=∧∨→¬" or self.text.startswith("->", at)
+        return "\n" in self.text[after:at] and not sign
 
     def _found(self, at: int, token: Token | None) -> str:
         if token is None:

@@ -7,7 +7,7 @@ back is parsed and checked again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Literal
 
@@ -27,8 +27,11 @@ _ASCII = {
     **{"_forall": '"forall"', "_exists": '"exists"', "_in": '"in"', "_not": '"~"', "_and": '"&"'},
     **{"_or": '"|"', "_arrow": '"->"', "_iff": '"<->"', "_at_most": '"<="', "_at_least": '">="'},
 }
+# Without a blank of its own a keyword may be written into the next name, as in `forallt`.
+_WORDS = {"rule": "rule ", "forall": "forall ", "exists": "exists ", "in": " in "}
 _SPACED = {
-    **{"rule": "rule ", ":": ": ", "forall": "forall ", "exists": "exists ", "in": " in ", ",": ", "},
+    **_WORDS,
+    **{":": ": ", ",": ", "},
     **{sign: f" {sign} " for sign in ("&", "|", "->", "<->", "<", "<=", ">", ">=")},
 }
 
@@ -53,11 +56,12 @@ def grammar(engine: Engine = "lark", signature: Signature | None = None) -> str:
     blocks |= {name: f"{name}: {text}" for name, text in _BOUNDED.items() if name in blocks}
     blocks |= {name: f"{name}: {text}" for name, text in _ASCII.items() if name in blocks}
     if engine == "llguidance":
+        blocks = {name: _spaced(block, _WORDS) for name, block in blocks.items()}
         blocks["BLANK"] = "BLANK: /[ \\n]{1,4}/"
         return '%llguidance {"ignore_once": true}\n\n' + _joined(blocks)
     del blocks["BLANK"]
     blocks["rule"] = blocks["rule"].replace(' ";"?', "")
-    blocks = {name: _spaced(block) for name, block in blocks.items()}
+    blocks = {name: _spaced(block, _SPACED) for name, block in blocks.items()}
     blocks["weight"] = 'weight: " [" NUMBER "]"'
     blocks["start"] = 'start: rule ("\\n" rule)*'
     return _joined(blocks)
@@ -82,8 +86,9 @@ def _joined(blocks: dict[str, str]) -> str:
     return "\n".join(blocks.values()) + "\n" + ignored
 
 
-def _spaced(block: str) -> str:
-    return re.sub(r'"([^"]+)"', lambda match: f'"{_SPACED.get(match[1], match[1])}"', block)
+def _spaced(block: str, table: Mapping[str, str]) -> str:
+    """A definition with blanks put into its literals."""
+    return re.sub(r'"([^"]+)"', lambda match: f'"{table.get(match[1], match[1])}"', block)
 
 
 def _specialise(blocks: dict[str, str], signature: Signature) -> None:

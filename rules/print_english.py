@@ -92,7 +92,9 @@ class _Teller:
                 found = self.known.predicates.get(feature.predicate)
                 return f"{self._atom(feature)} {_COMPARED[operator]} {_threshold(threshold, found)}", True
             case Not():
-                return f"not {_alone(parts[0])}", True
+                # A phrase of several words reads badly after a bare `not`.
+                denied = "it is not so that" if parts[0][1] and " " in parts[0][0] else "not"
+                return f"{denied} {_alone(parts[0])}", True
             case And():
                 return " and ".join(_alone(part) for part in parts), False
             case Or():

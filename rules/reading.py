@@ -6,6 +6,7 @@ million brackets is refused at the bracket that is one too many.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any, cast
@@ -99,13 +100,18 @@ class Reading:
 
     def _judge(self, token: Token, parser: Any) -> None:
         """Look at a token before the parser does. Raises RefusalError."""
-        at = start(token)
+        at, end = start(token), token.end_pos or 0
         if not self.tokens:
             self.begin = at
         self.tokens += 1
         self.token = token
-        self.ends = (self.ends[1], token.end_pos or 0)
+        self.ends = (self.ends[1], end)
         self.stack = list(parser.parser_state.state_stack)
+        following = self.text[end : end + 1]
+        if token.type not in NAMES and token.isalpha() and (following.isalnum() or following == "_"):
+            # Where no name may stand the lexer would read `forallt` as two words.
+            word = re.match(r"\w*", self.text[at : at + 40])
+            raise RefusalError(RuleSyntaxError, at, shown(word[0] if word else token), (f"`{token}`",))
         if token.type in NAMES:
             if token in KEYWORDS:
                 # The parser knows a keyword only where one may stand; a name may not be one anywhere.

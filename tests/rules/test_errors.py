@@ -52,6 +52,11 @@ MALFORMED = [
     (IN + "exists o: p(t) -> good(t)", ": p", "`:`", "`in`"),
     (IN + "p(t) -> good(t)\nrule b: forall t in step: p(t) -> good(t)", "rule b", "the keyword `rule`", "`;`"),
     ("p(t) -> good(t)", "p(t)", "`p`", "`rule`"),
+    ("rulea: forall t in step: p(t) -> good(t)", "rulea", "`rulea`", "`rule`"),
+    ("rule a: forallt in step: p(t) -> good(t)", "forallt", "`forallt`", "`forall`"),
+    ("rule a: forall t instep: p(t) -> good(t)", "instep", "`instep`", "`in`"),
+    (IN + "p(t) andq(t) -> good(t)", "andq", "`andq`", "`and`"),
+    (IN + "p(t) implies_good(t)", "implies_", "`implies_good`", "`implies`"),
     ("", "", errors.END, "`rule`"),
     (IN + "p(t) \x07 -> good(t)", "\x07", r"the character `\x07`", "`&`"),
 ]

@@ -107,21 +107,12 @@ class Reading:
         self.token = token
         self.ends = (self.ends[1], end)
         self.stack = list(parser.parser_state.state_stack)
-        following = self.text[end : end + 1]
-        if token.type not in NAMES and token.isalpha() and (following.isalnum() or following == "_"):
-            # Where no name may stand the lexer would read `forallt` as two words.
-            word = re.match(r"\w*", self.text[at : at + 40])
-            raise RefusalError(RuleSyntaxError, at, shown(word[0] if word else token), (f"`{token}`",))
         if token.type in NAMES:
-            if token in KEYWORDS:
-                # The parser knows a keyword only where one may stand; a name may not be one anywhere.
-                raise RefusalError(RuleSyntaxError, at, f"the keyword `{token}`", (NAMES[token.type],))
-            if token.type == "RULE_NAME":
-                self.name = token[:MAX_NAME]
-            if len(token) > MAX_NAME:
-                found = f"a name of {len(token)} characters"
-                raise RefusalError(NameLengthError, at, found, (f"at most {MAX_NAME}",))
-        if token.type == "MINUS" and self.text[at + 1 : at + 2] == ">":
+            self._judge_name(token, at)
+        elif token.isalpha() and (word := re.match(r"\w*", self.text[at : at + 40])) and word[0] != token:
+            # Where no name may stand the lexer would read `forallt` as two words.
+            raise RefusalError(RuleSyntaxError, at, shown(word[0]), (f"`{token}`",))
+        elif token == "-" and self.text[end : end + 1] == ">":
             # After a term the parser asks for `-` alone, and would complain of the `>`.
             raise RefusalError(RuleSyntaxError, at, "`->`", ("`)`", "`,`"))
         if token.type == "PREDICATE" or token in {"true", "false"}:
@@ -132,6 +123,16 @@ class Reading:
             raise RefusalError(LengthError, at, f"more than {MAX_TOKENS} signs", ("a shorter rule",))
         if len(self.stack) > MAX_STACK:
             self._too_deep(at)
+
+    def _judge_name(self, token: Token, at: int) -> None:
+        if token in KEYWORDS:
+            # The parser knows a keyword only where one may stand; a name may not be one anywhere.
+            raise RefusalError(RuleSyntaxError, at, f"the keyword `{token}`", (NAMES[token.type],))
+        if token.type == "RULE_NAME":
+            self.name = token[:MAX_NAME]
+        if len(token) > MAX_NAME:
+            found = f"a name of {len(token)} characters"
+            raise RefusalError(NameLengthError, at, found, (f"at most {MAX_NAME}",))
 
     def _too_deep(self, at: int) -> None:
         raise RefusalError(NestingError, at, "deeper nesting", (f"at most {MAX_DEPTH} levels",))

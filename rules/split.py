@@ -50,7 +50,7 @@ def _starts(text: str, match: re.Match[str]) -> bool:
     line = text.rfind("\n", max(0, at - 17), at) + 1
     if line == 0 and at > 16:
         return False
-    return bool(_FIRST.match(text[line:at])) and not text[at + 4 :][:4].lstrip().startswith("(")
+    return bool(_FIRST.match(text[line:at])) and not text[at + 4 : at + 8].lstrip().startswith("(")
 
 
 def _end(text: str, start: int, end: int) -> int:

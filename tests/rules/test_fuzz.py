@@ -42,13 +42,13 @@ def check(text: str, parsed: ParsedRules) -> None:
 
 
 @given(TEXTS, st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=200)
 def test_any_text_gives_rules_and_located_problems(text: str, strict: bool) -> None:
     check(text, parse_rules(text, strict=strict))
 
 
 @given(TEXTS)
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_any_text_is_one_formula_or_one_error(text: str) -> None:
     try:
         formula = parse_formula(text)
@@ -59,7 +59,7 @@ def test_any_text_is_one_formula_or_one_error(text: str) -> None:
 
 
 @given(rules(levels=2), st.data())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_a_rule_with_one_character_changed_is_a_rule_or_an_error(rule: Rule, data: st.DataObject) -> None:
     text = print_rule(rule)
     at = data.draw(st.integers(0, len(text)))

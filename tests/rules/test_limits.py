@@ -91,6 +91,7 @@ def test_a_list_of_arguments_without_end_is_refused() -> None:
         IN + "n" * 1_000_000,
         IN + "p(t) < " + "9" * 1_000_000,
         "rule " * 200_000,
+        "x rule(\nrule(" * 80_000,
         "rule" + " " * 1_000_000,
         "rule x" + " " * 1_000_000 + ":",
         "-" * 1_000_000 + "rule",

@@ -46,6 +46,7 @@ def test_a_printed_rule_reads_back(rule: Rule) -> None:
 
 
 @given(formulas(levels=4))
+@settings(max_examples=60)
 def test_a_printed_formula_reads_back_in_both_alphabets(formula: Formula) -> None:
     assert parse_formula(print_formula(formula)) == formula
     assert parse_formula(unicode_formula(formula)) == formula

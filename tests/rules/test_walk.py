@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from nser.rules.parse import parse_formula
 from nser.rules.printer import print_formula
@@ -76,11 +76,13 @@ def slow_steps(formula: Formula, now: int) -> Iterator[int]:
 
 
 @given(formulas(levels=4))
+@settings(max_examples=40)
 def test_nodes_come_in_reading_order(formula: Formula) -> None:
     assert list(nodes(formula)) == list(slow_nodes(formula))
 
 
 @given(formulas(levels=4))
+@settings(max_examples=40)
 def test_atoms_and_literals_come_in_reading_order(formula: Formula) -> None:
     leaves = [node for node in slow_nodes(formula) if not children(node)]
     assert list(atoms(formula)) == [
@@ -94,12 +96,14 @@ def test_atoms_and_literals_come_in_reading_order(formula: Formula) -> None:
 
 
 @given(formulas(levels=4))
+@settings(max_examples=40)
 def test_a_formula_is_rebuilt_from_its_parts(formula: Formula) -> None:
     assert with_children(formula, children(formula)) == formula
     assert fold(formula, with_children) == formula
 
 
 @given(formulas(levels=4))
+@settings(max_examples=40)
 def test_depth_counts_the_longest_way_down(formula: Formula) -> None:
     def slow(node: Formula) -> int:
         return 1 + max((slow(child) for child in children(node)), default=0)

@@ -71,7 +71,7 @@ class DQN(StockDQN):
             losses.append(loss.detach())
 
             self.policy.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
             errors = (target - values.detach()).abs().flatten().cpu().numpy()

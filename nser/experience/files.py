@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 
 from nser.experience.trajectories import Trajectories, TrajectoryError
-from nser.files import atomic_path
+from nser.files import atomic_path, read_arrays
 
 FIELDS = tuple(item.name for item in fields(Trajectories))
 
@@ -26,13 +25,11 @@ def load_trajectories(path: Path) -> Trajectories:
     Raises `TrajectoryError` for a file that is missing, cut, of another kind, or lacks a field.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            missing = [name for name in FIELDS if name not in archive]
-            if missing:
-                raise TrajectoryError(f"{path} lacks {', '.join(missing)}; expected the arrays {', '.join(FIELDS)}")
-            return Trajectories(**{name: archive[name] for name in FIELDS})
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        if isinstance(error, TrajectoryError):
-            raise
+        arrays = read_arrays(path)
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "no whole NumPy archive"
         raise TrajectoryError(f"can't read {path}: {reason}; expected an .npz of trajectories") from error
+    missing = [name for name in FIELDS if name not in arrays]
+    if missing:
+        raise TrajectoryError(f"{path} lacks {', '.join(missing)}; expected the arrays {', '.join(FIELDS)}")
+    return Trajectories(**{name: arrays[name] for name in FIELDS})

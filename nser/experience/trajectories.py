@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -128,7 +129,7 @@ class Trajectories:
 
 def as_steps(observations: Floats, actions: NDArray, episodes: NDArray) -> Steps:
     """NumPy rows as `Steps`: observations flattened to [T, D] float32; discrete actions [T]."""
-    flat = observations.reshape(len(observations), -1)
+    flat = observations.reshape(len(observations), math.prod(observations.shape[1:]))
     if actions.dtype.kind in "iu":
         actions = actions.reshape(len(actions)).astype(np.int64)
     return Steps(

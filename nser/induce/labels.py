@@ -61,7 +61,7 @@ class Valuation:
         if not atoms:
             return torch.zeros(len(steps), 1, dtype=torch.int16)
         cut = [
-            torch.bucketize(self.vocabulary.numbers(atom, steps), edges)
+            torch.bucketize(self.vocabulary.numbers(atom, steps).contiguous(), edges)
             for atom, edges in zip(atoms, self.edges, strict=True)
         ]
         return torch.stack(cut, 1).to(torch.int16)

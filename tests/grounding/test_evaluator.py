@@ -221,7 +221,7 @@ def test_learning_moves_a_threshold_to_where_the_outcome_turns() -> None:
         fired = evaluator.firings(steps)[:, 0]
         loss = -torch.corrcoef(torch.stack([fired, outcome]))[0, 1]
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         evaluator.project()
     assert abs(float(evaluator.thresholds[0].detach()) - 0.5) < 0.1

@@ -89,7 +89,7 @@ def test_wrong_declarations_are_refused_in_words() -> None:
     with pytest.raises(VocabularyError, match="declared twice"):
         Vocabulary("v", (hot, hot))
     with pytest.raises(VocabularyError, match="no declared predicate"):
-        Vocabulary("v", (len,))
+        Vocabulary("v", (len,))  # type: ignore[arg-type]
     with pytest.raises(VocabularyError, match="takes a thing"):
         Vocabulary("v", (WORLD.predicates["near"],))
     with pytest.raises(VocabularyError, match="names a constant twice"):
@@ -103,13 +103,7 @@ def test_wrong_declarations_are_refused_in_words() -> None:
             return steps.observations[:, 0]
 
     with pytest.raises(VocabularyError, match="what data judges"):
-
-        @predicate(name="good")
-        def fine(steps: Steps) -> Tensor:
-            """Fine."""
-            return steps.observations[:, 0]
-
-        Vocabulary("v", (fine,))
+        Vocabulary("v", (predicate(name="good")(WORLD.predicates["hot"].function),))
 
 
 def test_a_vocabulary_pickles() -> None:

@@ -1,0 +1,208 @@
+"""What happens between two rollouts, in this order: induce, log, evaluate, save."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from nser.induce.loop import Induction
+from nser.runs.archive import write_archive
+from nser.runs.directory import MetricsLog, RunDirectory
+from nser.runs.errors import RunStopped
+from nser.runs.environment import evaluation_env
+from nser.runs.evaluate import Evaluation, evaluate
+from nser.runs.owed import owed_shares
+from nser.runs.session import Session
+
+
+class Observer(Protocol):
+    """Who watches a run: the command line, a notebook, nobody."""
+
+    def progress(self, step: int, success: float | None, mean_return: float | None, rules: int) -> None:
+        """The run has come to this step."""
+
+    def say(self, message: str) -> None:
+        """Something that a person should read, once."""
+
+    def stopping(self) -> bool:
+        """Whether the run should save and stop at the next border."""
+
+
+class Silent:
+    """Watches without a word."""
+
+    def progress(self, step: int, success: float | None, mean_return: float | None, rules: int) -> None:
+        """Nothing."""
+
+    def say(self, message: str) -> None:
+        """Nothing."""
+
+    def stopping(self) -> bool:
+        """Never."""
+        return False
+
+
+class RunCallback(BaseCallback):
+    """Drives a session from inside SB3's loop.
+
+    Everything is done on the border between two rollouts, where buffer, index and network agree; `seen` is the last
+    border that was dealt with, so that a resumed run does nothing twice.
+    """
+
+    def __init__(self, session: Session, run: RunDirectory, log: MetricsLog, observer: Observer) -> None:
+        super().__init__()
+        self.session, self.run, self.log, self.observer = session, run, log, observer
+        self.seen = 0
+        self.seconds_before = 0.0
+        self._began = time.perf_counter()
+        self._told_fallback = False
+
+    @property
+    def seconds(self) -> float:
+        """Wall-clock time of the run so far, earlier parts included."""
+        return self.seconds_before + time.perf_counter() - self._began
+
+    def state(self) -> dict[str, Any]:
+        """Session and own counters, for the checkpoint."""
+        own = {"seen": self.seen, "seconds": self.seconds, "told_fallback": self._told_fallback}
+        return {"session": self.session.state(), "callback": own}
+
+    def load_state(self, own: dict[str, Any]) -> None:
+        """Take over the counters of a checkpoint; the session is loaded by its owner."""
+        self.seen, self.seconds_before = int(own["seen"]), float(own["seconds"])
+        self._told_fallback = bool(own["told_fallback"])
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        step = self.num_timesteps
+        if step == self.seen:
+            return
+        settings = self.session.settings
+        if settings.uses_rules and self._due(step, settings.induce_every):
+            self._induce(step)
+        if self._due(step, settings.log_every):
+            self._log(step)
+        if self._due(step, settings.eval_every):
+            self._evaluate(step)
+        save = self._due(step, settings.checkpoint_every)
+        self.seen = step
+        if save:
+            self.save()
+        if step % 200 < settings.n_envs * settings.train_freq:
+            self._tell_progress(step)
+        if self.observer.stopping():
+            if not save:
+                self.save()
+            raise RunStopped(self.run.path, step)
+
+    def save(self) -> None:
+        """Write a checkpoint beside the old one and put it in its place."""
+        write_archive(self.run.checkpoint, self.state())
+
+    def finish(self) -> Evaluation | None:
+        """Log, evaluate on the final episodes and save, once the last step is done."""
+        step = self.num_timesteps
+        settings = self.session.settings
+        final = self._run_evaluation(settings.final_episodes) if settings.final_episodes else None
+        if step != self.seen:
+            self._log(step)
+            self.seen = step
+        self.save()
+        self.log.write("done", step, seconds=round(self.seconds, 3), **_evaluation(final))
+        self._tell_progress(step)
+        return final
+
+    def _due(self, step: int, every: int) -> bool:
+        return step // every > self.seen // every
+
+    def _induce(self, step: int) -> None:
+        began = time.perf_counter()
+        result = self.session.induce(step)
+        if result is None:
+            if not self._told_fallback:
+                self._told_fallback = True
+                instead = "PER" if self.session.settings.replay == "nser" else self.session.settings.replay
+                self.observer.say(
+                    f"step {step:,}: no rules yet, for there are not both good and bad episodes; "
+                    f"replaying by {instead} meanwhile"
+                )
+            return
+        if result.ruleset.rules:
+            self.run.save_rules(result.ruleset)
+        self.log.write("rules", step, **_induction(result), cost_seconds=round(time.perf_counter() - began, 3))
+
+    def _log(self, step: int) -> None:
+        agent = self.session.agent
+        infos = agent.ep_info_buffer or ()
+        index = self.session.buffer.index
+        stats = index.stats() if len(index) else None
+        self.log.write(
+            "train",
+            step,
+            seconds=round(self.seconds, 3),
+            episodes=agent._episode_num,
+            mean_return=_mean([info["r"] for info in infos]),
+            mean_length=_mean([info["l"] for info in infos]),
+            success=_mean(agent.ep_success_buffer or ()),
+            epsilon=round(agent.exploration_rate, 6),
+            loss=agent.logger.name_to_value.get("train/loss"),
+            rules=len(self.session.ruleset.rules) if self.session.ruleset else 0,
+            rule_share=stats.rule_share if stats else 0.0,
+            effective_size=stats.effective_size if stats else 0.0,
+            owed=owed_shares(self.session),
+            **self._exploration(),
+        )
+
+    def _exploration(self) -> dict[str, float]:
+        state = self.session.explorer.state()
+        return {name: state[name] for name in ("asked", "guided") if name in state}
+
+    def _evaluate(self, step: int) -> None:
+        result = self._run_evaluation(self.session.settings.eval_episodes)
+        self.log.write("eval", step, **_evaluation(result))
+
+    def _run_evaluation(self, episodes: int) -> Evaluation:
+        settings = self.session.settings
+        return evaluate(
+            self.session.agent.policy,
+            lambda: evaluation_env(settings.env),
+            episodes,
+            self.session.streams.evaluation,
+        )
+
+    def _tell_progress(self, step: int) -> None:
+        agent = self.session.agent
+        self.observer.progress(
+            step,
+            _mean(agent.ep_success_buffer or ()),
+            _mean([info["r"] for info in agent.ep_info_buffer or ()]),
+            len(self.session.ruleset.rules) if self.session.ruleset else 0,
+        )
+
+
+def _mean(values: Any) -> float | None:
+    return round(float(np.mean(values)), 6) if len(values) else None
+
+
+def _evaluation(result: Evaluation | None) -> dict[str, Any]:
+    if result is None:
+        return {}
+    return {
+        "episodes": result.episodes,
+        "mean_return": round(result.mean_return, 6),
+        "mean_length": round(result.mean_length, 3),
+        "success": result.success,
+    }
+
+
+def _induction(result: Induction) -> dict[str, Any]:
+    return {
+        "version": result.ruleset.version,
+        "kept": [rule.name for rule in result.ruleset.rules],
+        "refused": {v.rule: v.code for v in result.verdicts if not v.kept},
+    }

@@ -1,0 +1,55 @@
+"""The environment of a run: symbolic, counted, told what success is, and resumable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+from stable_baselines3.common.monitor import Monitor
+
+from nser.envs.make import make_env
+from nser.envs.seeding import EpisodeSeeds
+
+
+class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Put `is_success` into the last info of every episode where the environment has a notion of it.
+
+    In this order: the environment's own `is_success`; for a MiniGrid world, whether it ended with a reward; the
+    return threshold of the environment's registration. Elsewhere infos stay as they are.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        base: Any = env.unwrapped
+        self._goal_world = hasattr(base, "agent_dir") and hasattr(base, "grid")  # no import of MiniGrid for others
+        self._threshold = env.spec.reward_threshold if env.spec is not None else None
+        self._total = 0.0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """A new episode: nothing earned yet."""
+        self._total = 0.0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """The environment's step, with the verdict at the end."""
+        observation, reward, terminated, truncated, info = super().step(action)
+        self._total += float(reward)
+        if (terminated or truncated) and "is_success" not in info:
+            if self._goal_world:
+                info["is_success"] = bool(terminated and self._total > 0)
+            elif self._threshold is not None:
+                info["is_success"] = self._total >= self._threshold
+        return observation, reward, terminated, truncated, info
+
+
+def evaluation_env(env_id: str) -> gymnasium.Env[Any, Any]:
+    """An environment for greedy episodes. Raises `UnknownEnvironmentError`."""
+    return SuccessInfo(make_env(env_id))
+
+
+def training_env(env_id: str, seed: int) -> EpisodeSeeds[Any, Any]:
+    """An environment for learning: episodes counted and seeded one by one, so that a run can go on where it was.
+
+    The monitor stands inside, so that an episode which is played again after a resume is counted in full.
+    """
+    return EpisodeSeeds(Monitor(SuccessInfo(make_env(env_id))), seed)

@@ -1,0 +1,128 @@
+"""Why a stored transition has its priority: the factors of the law, and each rule's firing literal by literal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nser.agents.replay_buffer import IndexedReplayBuffer
+from nser.envs.make import vocabulary_of
+from nser.errors import NserError
+from nser.grounding.evaluator import Evaluator
+from nser.grounding.reference import reference_truths
+from nser.grounding.steps import Steps
+from nser.grounding.vocabulary import Vocabulary
+from nser.rules.printer import print_formula
+from nser.rules.store import RuleSet
+from nser.rules.syntax import Rule
+from nser.rules.walk import conjuncts
+from nser.runs.archive import read_archive
+from nser.runs.directory import RunDirectory
+from nser.runs.session import Session
+
+
+class SlotRangeError(NserError, IndexError):
+    """A slot that the run's buffer does not hold."""
+
+
+@dataclass(frozen=True)
+class Firing:
+    """One rule at one transition: body and head truth, and every literal of the body with its own."""
+
+    rule: str
+    weight: float
+    body: float
+    head: float
+    contribution: float
+    literals: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class TransitionExplanation:
+    """What the checkpoint holds of one slot, and what a rule set says of it.
+
+    facts: name of an observation's column → value;  law: the factors as `ReplayIndex.explain` names them;
+    score: the rule set's score in [0, 1];  uniform: what a uniform draw would give the slot
+    """
+
+    slot: int
+    action: str
+    reward: float
+    ended: bool
+    facts: dict[str, float]
+    law: dict[str, Any]
+    uniform: float
+    score: float
+    firings: tuple[Firing, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def stored_run(run: RunDirectory) -> Session:
+    """The session of a run with the buffer of its last checkpoint; nothing is played.
+
+    Raises `CheckpointError` where there is none that can be read.
+    """
+    state = read_archive(run.checkpoint)
+    session = Session(run.settings())
+    session.buffer.load_state(state["session"]["buffer"])
+    return session
+
+
+def explain_slot(session: Session, ruleset: RuleSet, slot: int) -> TransitionExplanation:
+    """Why the transition in `slot` has its priority, and which of the rules fire on it.
+
+    Raises `SlotRangeError`, and `UngroundedError` for rules of another vocabulary.
+    """
+    buffer = session.buffer
+    vocabulary = session.vocabulary or vocabulary_of(session.envs[0])
+    stored = len(buffer.stored_rows()) * buffer.n_envs
+    if not 0 <= slot < stored:
+        raise SlotRangeError(f"found slot {slot}, expected 0 to {stored - 1}: the checkpoint holds {stored:,} transitions")
+    evaluator = Evaluator(ruleset.rules, vocabulary).requires_grad_(False)
+    steps, place = buffer.steps_at(slot, evaluator.past, evaluator.future)
+    body, head = evaluator.truths(steps)
+    contributions = evaluator.contributions(evaluator.firings(steps))
+    firings = tuple(
+        Firing(
+            rule.name,
+            rule.weight,
+            float(body[place, j]),
+            float(head[place, j]),
+            float(contributions[place, j]),
+            _literals(rule, vocabulary, steps, place),
+        )
+        for j, rule in enumerate(ruleset.rules)
+    )
+    row, env = divmod(slot, buffer.n_envs)
+    return TransitionExplanation(
+        slot=slot,
+        action=_action(buffer, vocabulary, row, env),
+        reward=float(buffer.rewards[row, env]),
+        ended=bool(buffer.dones[row, env]),
+        facts=_facts(steps, place, vocabulary),
+        law=buffer.index.explain([slot]).rows()[0],
+        uniform=1 / len(buffer.index),
+        score=float(evaluator(steps)[place]),
+        firings=firings,
+    )
+
+
+def _literals(rule: Rule, vocabulary: Vocabulary, steps: Steps, place: int) -> tuple[tuple[str, float], ...]:
+    parts = conjuncts(rule.body)
+    alone = [Rule(rule.name, part, rule.head) for part in parts]
+    degrees, _ = reference_truths(alone, vocabulary, steps)
+    return tuple((print_formula(part), float(degrees[place, i])) for i, part in enumerate(parts))
+
+
+def _action(buffer: IndexedReplayBuffer, vocabulary: Vocabulary, row: int, env: int) -> str:
+    taken = buffer.actions[row, env]
+    return vocabulary.actions[int(taken[0])] if vocabulary.actions else str(taken.tolist())
+
+
+def _facts(steps: Steps, place: int, vocabulary: Vocabulary) -> dict[str, float]:
+    values = steps.observations[place].tolist()
+    names = vocabulary.features or tuple(f"x{i}" for i in range(len(values)))
+    return {name: round(value, 6) for name, value in zip(names, values, strict=False)}

@@ -1,0 +1,205 @@
+"""Everything that a run is made of, put together from its settings, and taken apart again into a checkpoint."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from nser.agents.dqn import DQN
+from nser.agents.explore import Explorer, RuleExplorer, UniformExplorer
+from nser.agents.replay_buffer import IndexedReplayBuffer
+from nser.envs.make import vocabulary_of
+from nser.errors import NserError
+from nser.grounding.vocabulary import Vocabulary
+from nser.induce.evidence import has_contrast
+from nser.induce.loop import Induction, Proposer, induce
+from nser.induce.settings import InductionSettings
+from nser.induce.symbolic import SymbolicProposer
+from nser.replay.law import Law
+from nser.replay.presets import preset
+from nser.rules.store import RuleSet
+from nser.runs.environment import training_env
+from nser.runs.settings import RunSettings
+from nser.scorers.placebo import PlaceboScorer
+from nser.scorers.rules import RuleScorer
+
+
+class UnsuitedEnvironmentError(NserError, ValueError):
+    """An environment that the agent can't act in."""
+
+
+@dataclass(frozen=True)
+class Streams:
+    """One seed for each source of chance, so that a change in one leaves the others as they were."""
+
+    environment: int
+    network: int
+    exploration: int
+    replay: int
+    placebo: int
+    evaluation: int
+
+    @classmethod
+    def of(cls, seed: int) -> Streams:
+        """Independent seeds from one."""
+        return cls(*(int(s) for s in np.random.SeedSequence(seed).generate_state(6)))
+
+
+class Session:
+    """A run in memory: environments, vocabulary, agent, and the rules in force."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self.settings = settings
+        self.streams = Streams.of(settings.seed)
+        self.envs = [training_env(settings.env, self.streams.environment + i) for i in range(settings.n_envs)]
+        self.vocabulary = _vocabulary(self.envs[0], settings)
+        self.proposer: Proposer = SymbolicProposer()
+        self.ruleset: RuleSet | None = None
+        self.explorer = _explorer(self.vocabulary, self.envs[0].action_space, settings, self.streams.exploration)
+        self.agent = self._agent()
+        self.buffer: IndexedReplayBuffer = self.agent.replay_buffer
+        self.placebo = PlaceboScorer(seed=self.streams.placebo) if settings.replay == "placebo" else None
+        if self.placebo is not None:
+            self.buffer.set_scorer(self.placebo)
+        self.induction = InductionSettings(
+            label=settings.label, gamma=settings.label_gamma, max_rules=settings.max_rules
+        )
+
+    def induce(self, step: int) -> Induction | None:
+        """Rules from what the buffer holds, put in force; None while there are not both good and bad episodes.
+
+        A set that came out empty does not replace one that holds rules.
+        """
+        assert self.vocabulary is not None
+        trajectories = self.buffer.trajectories(newest=self.induction.window)
+        if not has_contrast(trajectories):
+            return None
+        result = induce(trajectories, self.vocabulary, self.proposer, self.induction, step=step, previous=self.ruleset)
+        if result.ruleset.rules:
+            self.put_in_force(result.ruleset)
+        return result
+
+    def put_in_force(self, ruleset: RuleSet) -> None:
+        """Score every stored transition by these rules, and explore by them, as the settings ask."""
+        assert self.vocabulary is not None
+        self.ruleset = ruleset
+        if self.settings.replay == "nser":
+            self.buffer.set_scorer(RuleScorer(ruleset, self.vocabulary))
+        if isinstance(self.explorer, RuleExplorer):
+            self.explorer.set_rules(ruleset.rules)
+
+    def state(self) -> dict[str, Any]:
+        """The whole run as nested arrays and plain values; a run that loads it goes on bit for bit."""
+        agent = self.agent
+        return {
+            "agent": _packed({"policy": agent.policy.state_dict(), "optimizer": agent.policy.optimizer.state_dict()}),
+            "counters": {
+                "num_timesteps": agent.num_timesteps,
+                "episodes": agent._episode_num,
+                "calls": agent._n_calls,
+                "updates": agent._n_updates,
+                "exploration_rate": agent.exploration_rate,
+                "progress_remaining": agent._current_progress_remaining,
+                "episode_infos": [
+                    {key: float(value) for key, value in info.items()} for info in agent.ep_info_buffer or ()
+                ],
+                "successes": [bool(success) for success in agent.ep_success_buffer or ()],
+            },
+            "buffer": self.buffer.state(),
+            "explorer": self.explorer.state(),
+            "placebo": self.placebo.state() if self.placebo else {},
+            "environments": [env.position() for env in self.envs],
+            "torch": torch.get_rng_state().numpy(),
+            "rules_version": self.ruleset.version if self.ruleset else 0,
+        }
+
+    def load_state(self, state: dict[str, Any], ruleset: RuleSet | None) -> None:
+        """Go on from a checkpoint; `ruleset` is the one that was in force."""
+        agent = self.agent
+        weights = _unpacked(state["agent"])
+        agent.policy.load_state_dict(weights["policy"])
+        agent.policy.optimizer.load_state_dict(weights["optimizer"])
+        counters = state["counters"]
+        agent.num_timesteps = counters["num_timesteps"]
+        agent._episode_num = counters["episodes"]
+        agent._n_calls, agent._n_updates = counters["calls"], counters["updates"]
+        agent.exploration_rate = counters["exploration_rate"]
+        agent._current_progress_remaining = counters["progress_remaining"]
+        agent.resume_statistics(counters["episode_infos"], counters["successes"])
+        if ruleset is not None:
+            self.put_in_force(ruleset)
+        self.buffer.load_state(state["buffer"])
+        self.explorer.load_state(state["explorer"])
+        if self.placebo is not None:
+            self.placebo.load_state(state["placebo"])
+        observations = [env.restore(at) for env, at in zip(self.envs, state["environments"], strict=True)]
+        agent.resume_observations(np.stack(observations))
+        torch.set_rng_state(torch.from_numpy(state["torch"]))
+
+    def _agent(self) -> DQN:
+        settings = self.settings
+        environments = DummyVecEnv([lambda env=env: env for env in self.envs])  # type: ignore[misc]
+        agent = DQN(
+            "MlpPolicy",
+            environments,
+            law=law_of(settings),
+            double_q=settings.double_q,
+            explorer=self.explorer,
+            learning_rate=settings.learning_rate,
+            gamma=settings.gamma,
+            batch_size=settings.batch_size,
+            buffer_size=settings.buffer_size,
+            learning_starts=settings.learning_starts,
+            train_freq=settings.train_freq,
+            gradient_steps=settings.gradient_steps,
+            target_update_interval=settings.target_update_interval,
+            exploration_fraction=settings.exploration_fraction,
+            exploration_final_eps=settings.exploration_final_eps,
+            policy_kwargs={"net_arch": list(settings.net_arch)},
+            replay_buffer_kwargs={"seed": self.streams.replay},
+            seed=self.streams.network,
+            device="cpu",
+        )
+        # SB3 seeds the environments from the network's seed; each has a stream of its own here.
+        environments.seed(self.streams.environment)
+        return agent
+
+
+def law_of(settings: RunSettings) -> Law:
+    """The replay law of a run."""
+    if settings.replay in ("nser", "placebo"):
+        return preset(settings.replay, eta=settings.eta)
+    return preset(settings.replay)
+
+
+def _vocabulary(env: Any, settings: RunSettings) -> Vocabulary | None:
+    return vocabulary_of(env) if settings.uses_rules else None
+
+
+def _explorer(vocabulary: Vocabulary | None, action_space: spaces.Space, settings: RunSettings, seed: int) -> Explorer:
+    if not isinstance(action_space, spaces.Discrete):
+        raise UnsuitedEnvironmentError(
+            f"{settings.env} has the action space {action_space}, expected Discrete: DQN chooses among a few actions; "
+            "take an environment with discrete actions"
+        )
+    if settings.explore == "rules" and vocabulary is not None:
+        return RuleExplorer(vocabulary, settings.explore_share, seed)
+    return UniformExplorer(int(action_space.n), seed)
+
+
+def _packed(state: dict[str, Any]) -> Any:
+    stream = io.BytesIO()
+    torch.save(state, stream)
+    return np.frombuffer(stream.getvalue(), np.uint8)
+
+
+def _unpacked(data: Any) -> dict[str, Any]:
+    # weights_only: a checkpoint from a stranger must not run code
+    loaded: dict[str, Any] = torch.load(io.BytesIO(data.tobytes()), weights_only=True)
+    return loaded

@@ -1,0 +1,91 @@
+"""Everything that decides a run, as one frozen value: what `config.json` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nser.errors import NserError
+from nser.induce.labels import Label
+
+Replay = Literal["nser", "per", "uniform", "freshper", "placebo"]
+Explore = Literal["epsilon", "rules"]
+
+
+class RunSettings(BaseModel):
+    """Settings of `nser train`; the defaults are what the README's figures were made with.
+
+    The agent's own (learning rate to target interval) are those of SB3's DQN, with values that suit small worlds.
+    Steps are environment steps, summed over environments.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    env: str
+    agent: Literal["dqn"] = "dqn"
+    replay: Replay = "nser"
+    explore: Explore = "epsilon"
+    steps: int = Field(100_000, ge=1)
+    seed: int = Field(0, ge=0)
+    n_envs: int = Field(1, ge=1)
+
+    learning_rate: float = Field(5e-4, gt=0)
+    gamma: float = Field(0.95, gt=0, le=1)
+    batch_size: int = Field(64, ge=1)
+    buffer_size: int = Field(100_000, ge=1)
+    learning_starts: int = Field(1_000, ge=0)
+    train_freq: int = Field(2, ge=1)
+    gradient_steps: int = Field(1, ge=1)
+    target_update_interval: int = Field(200, ge=1)
+    exploration_fraction: float = Field(0.4, ge=0, le=1)
+    exploration_final_eps: float = Field(0.1, ge=0, le=1)
+    net_arch: tuple[int, ...] = (64, 64)
+    double_q: bool = True
+
+    eta: float = Field(4.0, ge=0)
+    explore_share: float = Field(0.5, ge=0, le=1)
+    induce_every: int = Field(2_000, ge=1)
+    label: Label = "progress"
+    label_gamma: float = Field(0.99, gt=0, le=1)
+    max_rules: int = Field(12, ge=1)
+
+    log_every: int = Field(1_000, ge=1)
+    eval_every: int = Field(10_000, ge=1)
+    eval_episodes: int = Field(20, ge=1)
+    final_episodes: int = Field(100, ge=0)
+    checkpoint_every: int = Field(10_000, ge=1)
+
+    @property
+    def uses_rules(self) -> bool:
+        """Whether rules are induced: for replay, for exploration, or both."""
+        return self.replay == "nser" or self.explore == "rules"
+
+
+class SettingsError(NserError, ValueError):
+    """A setting that is unknown or out of its range."""
+
+
+def parse_settings(values: Mapping[str, Any]) -> RunSettings:
+    """Settings from plain values or text. Raises `SettingsError` naming the first wrong one."""
+    try:
+        return RunSettings.model_validate(
+            {key: _listed(value) if key == "net_arch" else value for key, value in values.items()}
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(RunSettings.model_fields)
+            raise SettingsError(f"found setting {name}, which is unknown; expected one of {known}") from error
+        raise SettingsError(f"found {name} = {first['input']!r}: {_expected(first['msg'])}") from error
+
+
+def _listed(value: Any) -> Any:
+    return value.split(",") if isinstance(value, str) else value
+
+
+def _expected(message: str) -> str:
+    """Pydantic's "Input should be …" as nser words it."""
+    return message.replace("Input should be", "expected", 1).replace("'", "")

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nser.induce.labels import progress, return_to_go, success
+from tests.induce.planted import CHAIN, LEAVES, NUMBERS, ROOMS, play
+
+
+def test_progress_ranks_the_action_that_leads_on_above_every_other() -> None:
+    played = play(300, 0)
+    found = progress(played, CHAIN, 0.95)
+    for room in range(ROOMS - 1):
+        here = played.observations[:, 0] == room
+        right = played.actions == LEAVES[room]
+        assert found[here & right].mean() > 0.02
+        assert found[here & ~right].max() <= 1e-9
+
+
+def test_progress_agrees_with_values_solved_by_linear_algebra() -> None:
+    """With many visits the shrunken sweeps come near the exact values of the chain under random play."""
+    gamma = 0.9
+    played = play(4000, 1, limit=400)
+    # V(z) = ¼ (r + γ V(z + 1)) + ¾ γ V(z)
+    value = np.zeros(ROOMS)
+    for room in reversed(range(ROOMS - 1)):
+        ahead = 1.0 if room == ROOMS - 2 else gamma * value[room + 1]
+        value[room] = (ahead / 4) / (1 - gamma * 3 / 4)
+    room, after = played.observations[:, 0].astype(int), played.next_observations[:, 0].astype(int)
+    expected = played.rewards + gamma * np.where(played.terminated, 0, value[after]) - value[room]
+    np.testing.assert_allclose(progress(played, CHAIN, gamma), expected, atol=0.02)
+
+
+def test_progress_sees_no_progress_where_there_is_no_evidence() -> None:
+    """A state seen once must not look better than where it was reached from."""
+    played = play(200, 2)
+    rows = np.flatnonzero((played.observations[:, 0] == 0) & (played.actions == 0))
+    odd = played.next_observations.copy()
+    odd[rows[0], 0] = 99.0  # a kind of state that nobody has seen before or after
+    strange = type(played)(*(odd if n == "next_observations" else getattr(played, n) for n in FIELDS))
+    assert abs(progress(strange, CHAIN, 0.95)[rows[0]]) < 0.05
+
+
+FIELDS = ("observations", "actions", "rewards", "next_observations", "terminated", "finished", "episodes")
+
+
+def test_numbers_alone_are_cut_into_bins() -> None:
+    played = play(300, 3)
+    found = progress(played, NUMBERS, 0.95)
+    right = played.actions == np.array([*LEAVES, 0])[played.observations[:, 0].astype(int)]
+    assert found[right].mean() > found[~right].mean() + 0.02
+
+
+@pytest.mark.parametrize("label", [return_to_go, success])
+def test_the_other_labels_are_centred(label: object) -> None:
+    played = play(100, 4)
+    assert callable(label)
+    assert label(played, CHAIN, 0.9).mean() == pytest.approx(0, abs=1e-9)
+
+
+def test_nothing_played_gives_no_labels() -> None:
+    nothing = play(3, 0)[:0]
+    for label in (progress, return_to_go, success):
+        assert len(label(nothing, CHAIN, 0.9)) == 0

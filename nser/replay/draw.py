@@ -88,13 +88,12 @@ class Sampler:
             return np.ones(len(slots))
         if law.correct == "signal" and density.per_bonus:
             probability = density.without_rules(self.forest.base.take(slots))
-        weight = probability * density.eligible
-        np.power(weight, -beta, out=weight)
+        # Dividing weights by the largest is dividing probabilities by the least, and N cancels.
         if normalise == "batch":
-            weight /= weight.max()
-        elif normalise == "buffer":
-            weight /= (density.eligible * self._least_probability(density)) ** -beta
-        return weight
+            least = probability.item(probability.argmin())
+        else:
+            least = self._least_probability(density) if normalise == "buffer" else 1.0 / density.eligible
+        return np.power(probability / least, -beta)
 
     def _least_probability(self, density: Density) -> float:
         """The least q (or q°, as the law corrects) of the items that can be drawn."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nser.arrays import read_arrays
 from nser.experience.trajectories import Trajectories, TrajectoryError
-from nser.files import atomic_path, read_arrays
+from nser.files import atomic_path
 
 FIELDS = tuple(item.name for item in fields(Trajectories))
 

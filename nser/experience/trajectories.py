@@ -76,7 +76,7 @@ class Trajectories:
     @cached_property
     def lengths(self) -> Ints:
         """[E] rows of each episode."""
-        return np.diff(np.r_[self.starts, len(self)]).astype(np.int64)
+        return np.asarray(np.diff(np.append(self.starts, len(self))), np.int64)
 
     @cached_property
     def numbers(self) -> Ints:

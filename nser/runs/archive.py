@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nser.files import atomic_path, read_arrays
+from nser.arrays import read_arrays
+from nser.files import atomic_path
 from nser.runs.errors import CheckpointError, DiskError
 
 FORMAT = 1

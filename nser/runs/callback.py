@@ -11,8 +11,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from nser.induce.loop import Induction
 from nser.runs.archive import write_archive
 from nser.runs.directory import MetricsLog, RunDirectory
-from nser.runs.errors import RunStopped
 from nser.runs.environment import evaluation_env
+from nser.runs.errors import RunStopped
 from nser.runs.evaluate import Evaluation, evaluate
 from nser.runs.owed import owed_shares
 from nser.runs.session import Session

@@ -46,7 +46,7 @@ class CheckpointError(RunError):
     """A checkpoint that can't be read."""
 
 
-class RunStopped(RunError):  # noqa: N818 - nothing went wrong: somebody asked
+class RunStopped(RunError):
     """The user stopped the run, and it was saved."""
 
     exit_code = 130

@@ -80,7 +80,9 @@ def explain_slot(session: Session, ruleset: RuleSet, slot: int) -> TransitionExp
     vocabulary = session.vocabulary or vocabulary_of(session.envs[0])
     stored = len(buffer.stored_rows()) * buffer.n_envs
     if not 0 <= slot < stored:
-        raise SlotRangeError(f"found slot {slot}, expected 0 to {stored - 1}: the checkpoint holds {stored:,} transitions")
+        raise SlotRangeError(
+            f"found slot {slot}, expected 0 to {stored - 1}: the checkpoint holds {stored:,} transitions"
+        )
     evaluator = Evaluator(ruleset.rules, vocabulary).requires_grad_(False)
     steps, place = buffer.steps_at(slot, evaluator.past, evaluator.future)
     body, head = evaluator.truths(steps)

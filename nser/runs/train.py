@@ -14,7 +14,6 @@ from nser.runs.evaluate import Evaluation
 from nser.runs.session import Session
 from nser.runs.settings import RunSettings
 
-
 NEVER = 1_000_000_000
 
 
@@ -28,9 +27,7 @@ class Outcome:
     seconds: float
 
 
-def train(
-    path: Path, settings: RunSettings, *, overwrite: bool = False, observer: Observer | None = None
-) -> Outcome:
+def train(path: Path, settings: RunSettings, *, overwrite: bool = False, observer: Observer | None = None) -> Outcome:
     """Train a new run in the folder `path`.
 
     Raises `RunExistsError`, `UnknownEnvironmentError`, `RunError` where the disk refuses; the last checkpoint stays.

@@ -108,6 +108,6 @@ def test_missing_and_cut_and_incomplete_files(tmp_path: Path) -> None:
 
 def test_a_pickle_inside_a_file_is_not_run(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
-    np.savez(path, **{name: np.array([object()]) for name in FIELDS})
+    np.savez(path, **{name: np.array([object()]) for name in FIELDS})  # type: ignore[arg-type]
     with pytest.raises(TrajectoryError):
         load_trajectories(path)

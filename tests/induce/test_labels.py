@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -26,8 +28,8 @@ def test_progress_agrees_with_values_solved_by_linear_algebra() -> None:
     for room in reversed(range(ROOMS - 1)):
         ahead = 1.0 if room == ROOMS - 2 else gamma * value[room + 1]
         value[room] = (ahead / 4) / (1 - gamma * 3 / 4)
-    room, after = played.observations[:, 0].astype(int), played.next_observations[:, 0].astype(int)
-    expected = played.rewards + gamma * np.where(played.terminated, 0, value[after]) - value[room]
+    before, after = played.observations[:, 0].astype(int), played.next_observations[:, 0].astype(int)
+    expected = played.rewards + gamma * np.where(played.terminated, 0, value[after]) - value[before]
     np.testing.assert_allclose(progress(played, CHAIN, gamma), expected, atol=0.02)
 
 
@@ -37,11 +39,8 @@ def test_progress_sees_no_progress_where_there_is_no_evidence() -> None:
     rows = np.flatnonzero((played.observations[:, 0] == 0) & (played.actions == 0))
     odd = played.next_observations.copy()
     odd[rows[0], 0] = 99.0  # a kind of state that nobody has seen before or after
-    strange = type(played)(*(odd if n == "next_observations" else getattr(played, n) for n in FIELDS))
+    strange = dataclasses.replace(played, next_observations=odd)
     assert abs(progress(strange, CHAIN, 0.95)[rows[0]]) < 0.05
-
-
-FIELDS = ("observations", "actions", "rewards", "next_observations", "terminated", "finished", "episodes")
 
 
 def test_numbers_alone_are_cut_into_bins() -> None:

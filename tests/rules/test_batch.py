@@ -104,7 +104,9 @@ def test_a_text_of_nothing_has_nothing_wrong(text: str) -> None:
         assert parse_rules(text, strict=strict) == ParsedRules((), ())
 
 
-@pytest.mark.parametrize("text", ["I cannot help with that.", "<html>", '{"rules": []}', "rules: a, b"])
+@pytest.mark.parametrize(
+    "text", ["I cannot help with that.", "<html>", '{"rules": []}', "rules: a, b", "A rule of thumb.\nA rule, I say"]
+)
 def test_a_text_without_a_rule_says_so(text: str) -> None:
     (problem,) = parse_rules(text).problems
     assert problem.code == "R100"
@@ -127,6 +129,7 @@ def test_a_text_holds_at_most_a_thousand_rules() -> None:
     assert len(parsed.rules) == MAX_RULES
     (problem,) = parsed.problems
     assert told(problem) == ("R108", MAX_RULES + 1, 1)
+    assert problem.found == "rule number 1001"
     whole = parse_rules("\n".join(text.split("\n")[:MAX_RULES]))
     assert (len(whole.rules), whole.problems) == (MAX_RULES, ())
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from nser.cli.console import err, out, print_json
@@ -58,7 +59,7 @@ def _print_english(ruleset: RuleSet, as_json: bool) -> None:
         print_json(sentences)
         return
     for name, sentence in sentences.items():
-        out.print(f"[bold]{name}[/]  {sentence}")
+        out.print(f"[bold]{name}[/]  {escape(sentence)}")
 
 
 def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
@@ -66,7 +67,7 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
     end = ", the last of its episode" if found.ended else ""
     out.print(f"[bold]slot {found.slot}[/]  action {found.action}, reward {found.reward:g}{end}")
     facts = "  ".join(f"{name} {value:g}" for name, value in found.facts.items() if value)
-    out.print(f"[dim]{facts}[/]\n")
+    out.print(f"[dim]{escape(facts)}[/]\n")
     table = Table(title="why it is drawn", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
@@ -81,7 +82,7 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
     table.add_row(
         "probability", f"{law['probability']:.3g}", f"{times:.2f} × a uniform draw; {owed:.0f} % of it owed to rules"
     )
-    table.add_row("weight", f"{law['weight']:.3g}", "of its loss, before the batch's maximum divides it")
+    table.add_row("weight", f"{law['weight']:.3g}", "of its loss, before the batch is normalised")
     out.print(table)
     if law["version"] >= 0 and law["version"] != ruleset.version:
         err.print(f"note: the run scored it by version {law['version']}; the rules below are version {ruleset.version}")
@@ -97,4 +98,4 @@ def _print_firings(found: TransitionExplanation, everything: bool) -> None:
         )
         for literal, degree in firing.literals:
             colour = "green" if degree > 0.5 else "red"
-            out.print(f"      [{colour}]{degree:5.2f}[/]  {literal}", markup=True)
+            out.print(f"      [{colour}]{degree:5.2f}[/]  {escape(literal)}")

@@ -101,7 +101,8 @@ class RunCallback(BaseCallback):
             raise RunStopped(self.run.path, step)
 
     def save(self) -> None:
-        """Write a checkpoint beside the old one and put it in its place."""
+        """Write a checkpoint beside the old one and put it in its place; nothing in it waits for a score."""
+        self.session.buffer.score_new()
         write_archive(self.run.checkpoint, self.state())
 
     def finish(self) -> Evaluation | None:

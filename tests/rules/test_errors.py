@@ -18,7 +18,7 @@ from nser.rules.errors import (
     RuleSyntaxError,
     WindowError,
 )
-from nser.rules.parse import parse_formula, parse_rule
+from nser.rules.parse import parse_formula, parse_rule, parse_rules
 from nser.rules.syntax import KEYWORDS, Position
 
 IN = "rule a: forall t in step: "
@@ -184,6 +184,8 @@ def test_the_caret_stands_under_wide_characters() -> None:
     with pytest.raises(RuleSyntaxError) as raised:
         parse_formula("# 規則\n# 規則 p\n p(t) $")
     assert raised.value.position == Position(3, 7, 18)
+    (problem,) = parse_rules("規則 e\u0301 rule a: forall t in step $").problems
+    assert problem.pointed() == "規則 e\u0301 rule a: forall t in step $\n" + " " * 32 + "^"
 
 
 def test_a_long_line_is_cut_around_the_place() -> None:

@@ -10,9 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from nser.cli.console import err, out, print_json
+from nser.cli.rule_files import read_rules
 from nser.errors import NserError
 from nser.rules.print_english import english
-from nser.rules.store import RuleSet, load_rules
+from nser.rules.store import RuleSet
 
 if TYPE_CHECKING:
     from nser.runs.explain import TransitionExplanation
@@ -25,18 +26,20 @@ class ExplainUsageError(NserError):
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A .rules file.")],
+    file: Annotated[Path, typer.Argument(help="A .rules file, or a run: its newest rules.")],
     run: Annotated[Path | None, typer.Option(help="Run whose checkpoint holds the transition.")] = None,
     slot: Annotated[int | None, typer.Option(help="Slot of the transition in the replay buffer.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show rules that do not fire, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
     """Say why a transition is replayed as often as it is; without --run and --slot, say the rules in English."""
+    if run is None and slot is not None and file.is_dir():
+        run = file
     if (run is None) != (slot is None):
         raise ExplainUsageError(
             "found only one of --run and --slot, expected both, or neither to read the rules in English"
         )
-    ruleset = load_rules(file)
+    ruleset = read_rules(file)
     for problem in ruleset.problems:
         err.print(f"warning: {problem}")
     if run is None or slot is None:

@@ -8,17 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from nser.cli.console import err, out, print_json
+from nser.cli.rule_files import read_rules
 from nser.cli.rules_table import rules_table
 from nser.rules.printer import print_rule
-from nser.rules.store import RuleSet, load_rules
+from nser.rules.store import RuleSet
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A .rules file.")],
+    file: Annotated[Path, typer.Argument(help="A .rules file, or a run: its newest rules.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the rules as JSON.")] = False,
 ) -> None:
     """Show what a rule set says, and what the data says of it."""
-    ruleset = load_rules(file)
+    ruleset = read_rules(file)
     if as_json:
         print_json(as_dict(ruleset))
     else:

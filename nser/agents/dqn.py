@@ -18,8 +18,10 @@ from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.type_aliases import GymEnv
 from torch.nn.functional import smooth_l1_loss
 
+from nser.agents import feedback
 from nser.agents.explore import Explorer, UniformExplorer
-from nser.agents.replay_buffer import IndexedReplayBuffer
+from nser.agents.frames import vectors
+from nser.agents.replay_buffer import IndexedReplayBuffer, Tensors
 from nser.replay.law import Law
 
 
@@ -30,7 +32,8 @@ class DQN(StockDQN):
     double_q: choose the next action by the online network, value it by the target network
     explorer: where random actions come from; uniform unless given
 
-    Every other argument is SB3's.
+    Every other argument is SB3's; `n_steps` > 1 sums rewards up to the end of an episode, and discounts by the real
+    number of steps.
     """
 
     replay_buffer: IndexedReplayBuffer
@@ -47,12 +50,11 @@ class DQN(StockDQN):
     ) -> None:
         self.double_q = double_q
         self.explorer = explorer
-        kwargs.setdefault("replay_buffer_class", IndexedReplayBuffer)
-        kwargs["replay_buffer_kwargs"] = {"law": law, **(kwargs.get("replay_buffer_kwargs") or {})}
-        super().__init__(policy, env, *args, **kwargs)
+        super().__init__(policy, env, *args, **feedback.with_index(kwargs, law))
 
     def _setup_model(self) -> None:
-        super()._setup_model()
+        with feedback.n_steps_in_buffer(self):
+            super()._setup_model()
         if self.explorer is None:
             self.explorer = UniformExplorer(int(self.action_space.n), self.seed or 0)  # type: ignore[attr-defined]
 
@@ -64,7 +66,8 @@ class DQN(StockDQN):
         for _ in range(gradient_steps):
             batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
             with torch.no_grad():
-                target = batch.rewards + (1 - batch.dones) * self.gamma * self._next_values(batch.next_observations)
+                ahead = feedback.discounts(batch, self.gamma) * self._next_values(batch.next_observations)
+                target = batch.rewards + (1 - batch.dones) * ahead
             values = self.q_net(batch.observations).gather(1, batch.actions.long())
             per_sample = smooth_l1_loss(values, target, reduction="none")
             loss = (batch.weights * per_sample).mean()
@@ -74,11 +77,11 @@ class DQN(StockDQN):
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
-            errors = (target - values.detach()).abs().flatten().cpu().numpy()
-            self.replay_buffer.update(batch.draw, errors)
+            feedback.feed_back(self.replay_buffer, batch, (target - values).abs())
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/loss", float(torch.stack(losses).mean()))
+        feedback.record_now_and_then(self, gradient_steps)
 
     def resume_statistics(self, episode_infos: list[dict[str, float]], successes: list[bool]) -> None:
         """Take over the newest episodes' figures of a run that goes on."""
@@ -90,7 +93,7 @@ class DQN(StockDQN):
         self._last_obs = observations
         self._last_episode_starts = np.zeros(len(observations), dtype=bool)
 
-    def _next_values(self, next_observations: torch.Tensor) -> torch.Tensor:
+    def _next_values(self, next_observations: Tensors) -> torch.Tensor:
         """[B, 1] value of the greedy next action under the target network."""
         ahead: torch.Tensor = self.q_net_target(next_observations)
         if not self.double_q:
@@ -105,11 +108,16 @@ class DQN(StockDQN):
         assert self.explorer is not None
         rate = 1.0 if self.num_timesteps < learning_starts else self.exploration_rate
         explores = self.explorer.explores(n_envs, rate)
-        observations = np.asarray(self._last_obs)
         actions = np.zeros(n_envs, np.int64)
         if explores.any():
-            actions[explores] = self.explorer.actions(observations[explores])
+            actions[explores] = self.explorer.actions(vectors(_rows(self._last_obs, explores)))
         if not explores.all():
-            greedy, _ = self.policy.predict(observations[~explores], deterministic=True)
+            greedy, _ = self.policy.predict(_rows(self._last_obs, ~explores), deterministic=True)
             actions[~explores] = greedy
         return actions, actions
+
+
+def _rows(observations: Any, chosen: NDArray[np.bool_]) -> Any:
+    if isinstance(observations, dict):
+        return {name: part[chosen] for name, part in observations.items()}
+    return np.asarray(observations)[chosen]

@@ -3,6 +3,10 @@
 SB3's own buffer draws a position and then a random environment; here a slot is one (position, environment) pair, so
 that what the index weighed is what is gathered. Batches carry two fields more than SB3's, which stock algorithms
 ignore: importance `weights`, and the `draw` that an agent with feedback passes back with its errors.
+
+As SB3 hands them over, Box actions are stored rescaled to [-1, 1] whatever the bounds of the action space: rules over
+actions read them so. Observations and rewards are stored as the environment gave them; `VecNormalize` is applied to
+what is drawn, with the statistics of that moment.
 """
 
 from __future__ import annotations
@@ -14,9 +18,11 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
-from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.buffers import BaseBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
+from nser.agents.frames import Frames, Observations, vectors
+from nser.agents.nstep import windows
 from nser.errors import NserError
 from nser.experience.trajectories import Trajectories, as_steps
 from nser.grounding.steps import Steps
@@ -27,7 +33,8 @@ from nser.replay.presets import preset
 
 Ints = NDArray[np.int64]
 
-STORED = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts", "episodes")
+STORED = ("actions", "rewards", "dones", "timeouts", "episodes")
+Tensors = Any  # a tensor, or a dictionary of tensors
 SCORE_EVERY = 64  # new transitions that wait for their score together; one by one, the call costs more than the score
 
 
@@ -49,13 +56,14 @@ class Scorer(Protocol):
 class ReplaySamples(NamedTuple):
     """SB3's batch of `B` transitions, then ours.
 
-    observations, next_observations [B, *obs]; actions [B, A]; dones (1 only where the environment terminated),
-    rewards and weights [B, 1]; `draw` names the slots and their generations.
+    observations, next_observations [B, *obs], or dictionaries of such; actions [B, A]; dones (1 only where the
+    environment terminated), rewards and weights [B, 1]; discounts [B, 1] = γ^k of the k steps that the rewards sum
+    over, None for one-step batches; `draw` names the slots and their generations.
     """
 
-    observations: torch.Tensor
+    observations: Tensors
     actions: torch.Tensor
-    next_observations: torch.Tensor
+    next_observations: Tensors
     dones: torch.Tensor
     rewards: torch.Tensor
     discounts: torch.Tensor | None
@@ -68,13 +76,15 @@ class IndexedReplayBuffer(ReplayBuffer):
 
     Use `replay_buffer_class=IndexedReplayBuffer, replay_buffer_kwargs={"law": "per"}`. Stock algorithms get draws by
     age and relevance but give no errors back; the agents of `nser.agents` do. One draw is one step of the index's
-    clock, so ages count gradient steps.
+    clock, so ages count gradient steps. Any observation space of SB3 will do, dictionaries too.
 
-    law:  a `Law` or the name of a preset
-    seed: of the index's own generator; the global one is never used
+    law:     a `Law` or the name of a preset
+    seed:    of the index's own generator; the global one is never used
+    n_steps: rewards of up to so many steps are summed; cut at the end of an episode and at the newest transition
+    gamma:   their discount factor
     """
 
-    def __init__(  # noqa: PLR0913 - the first six are SB3's
+    def __init__(  # noqa: PLR0913 - the first seven are SB3's
         self,
         buffer_size: int,
         observation_space: spaces.Space,
@@ -86,34 +96,64 @@ class IndexedReplayBuffer(ReplayBuffer):
         *,
         law: Law | str = "nser",
         seed: int = 0,
+        n_steps: int = 1,
+        gamma: float = 0.99,
     ) -> None:
         if optimize_memory_usage:
             raise ValueError(
-                "found optimize_memory_usage=True, expected False: the newest transition's next observation would be "
-                "lost to the draw; leave it out"
+                "found optimize_memory_usage=True, expected False: here each observation is stored once anyway, and "
+                "no transition is lost to it; leave it out"
             )
-        super().__init__(
-            buffer_size, observation_space, action_space, device, n_envs, False, handle_timeout_termination
-        )
+        if n_steps < 1 or not 0 <= gamma <= 1:
+            raise ValueError(f"found n_steps={n_steps}, gamma={gamma}, expected n_steps ≥ 1 and gamma in [0, 1]")
+        # Not ReplayBuffer's: it would take memory for every observation twice.
+        BaseBuffer.__init__(self, buffer_size, observation_space, action_space, device, n_envs)
+        self.buffer_size = max(buffer_size // n_envs, 1)
+        self.optimize_memory_usage = False
+        self.handle_timeout_termination = handle_timeout_termination
+        self.n_steps, self.gamma = n_steps, gamma
+        self.frames = Frames(self.buffer_size, observation_space, n_envs)
+        shape = (self.buffer_size, n_envs)
+        self.actions = np.zeros((*shape, self.action_dim), self._maybe_cast_dtype(action_space.dtype))
+        self.rewards, self.dones, self.timeouts = (np.zeros(shape, np.float32) for _ in range(3))
+        self.episodes = np.zeros(shape, np.int64)
         self.law = preset(law) if isinstance(law, str) else law
         self.index = ReplayIndex(self.buffer_size * n_envs, self.law, seed=seed)
-        self.episodes = np.zeros((self.buffer_size, n_envs), np.int64)
         self.scorer: Scorer | None = None
+        self.last_draw: Draw | None = None
         self._running = np.arange(n_envs, dtype=np.int64)
         self._unscored = 0
 
+    @property
+    def observations(self) -> Observations:  # type: ignore[override]
+        """[size, n_envs, *obs], or a dictionary of such: what was seen before acting."""
+        return self.frames.observations
+
     def add(
         self,
-        obs: NDArray,
-        next_obs: NDArray,
+        obs: Observations,
+        next_obs: Observations,
         action: NDArray,
         reward: NDArray,
         done: NDArray,
         infos: list[dict[str, Any]],
     ) -> None:
         """Store one transition of each environment; a new item is drawn as eagerly as the best live one."""
-        self.episodes[self.pos] = self._running
-        super().add(obs, next_obs, action, reward, done, infos)
+        row = self.pos
+        before = (row - 1) % self.buffer_size if self.full or row else -1
+        followed = self.frames.add(row, before, obs, next_obs)
+        if before >= 0 and not followed.all():
+            # Reset in between (a new call of `learn`, a loaded buffer): what comes now is another episode.
+            for env in np.flatnonzero(~followed & (self.episodes[before] == self._running)):
+                self._running[env] = self._running.max() + 1
+        self.episodes[row] = self._running
+        self.actions[row] = np.asarray(action).reshape(self.n_envs, self.action_dim)
+        self.rewards[row] = reward
+        self.dones[row] = done
+        if self.handle_timeout_termination:
+            self.timeouts[row] = [info.get("TimeLimit.truncated", False) for info in infos]
+        self.pos = (row + 1) % self.buffer_size
+        self.full = self.full or self.pos == 0
         self.index.insert(self.n_envs)
         for env in np.flatnonzero(done):
             self._running[env] = self._running.max() + 1
@@ -123,29 +163,45 @@ class IndexedReplayBuffer(ReplayBuffer):
 
     def sample(self, batch_size: int, env: VecNormalize | None = None) -> ReplaySamples:  # type: ignore[override]
         """A batch by the index's law, and one step of its clock."""
-        draw = self.index.draw(batch_size)
+        self.last_draw = draw = self.index.draw(batch_size)
         self.index.tick()
         return self.gather(draw, env)
 
     def gather(self, draw: Draw, env: VecNormalize | None = None) -> ReplaySamples:
         """The transitions of a draw as tensors on the buffer's device."""
         slots = draw.slots
-        ended = self._flat(self.dones).take(slots) * (1 - self._flat(self.timeouts).take(slots))
-        rewards = self._flat(self.rewards).take(slots).reshape(-1, 1)
+        if self.n_steps == 1:
+            last, discounts, rewards = slots, None, self._rewards_at(slots, env)
+        else:
+            window = windows(
+                slots,
+                self.n_steps,
+                self.gamma,
+                self.n_envs,
+                self.buffer_size * self.n_envs,
+                lambda at: self._rewards_at(at, env),
+                self._goes_on,
+            )
+            last, discounts, rewards = window.last, self._column(window.discounts), window.returns
+        ended = self._flat(self.dones).take(last) * (1 - self._flat(self.timeouts).take(last))
         return ReplaySamples(
-            self.to_torch(self._normalize_obs(self._rows(self.observations, slots), env)),  # type: ignore[arg-type]
-            self.to_torch(self._rows(self.actions, slots)),
-            self.to_torch(self._normalize_obs(self._rows(self.next_observations, slots), env)),  # type: ignore[arg-type]
-            self.to_torch(ended.reshape(-1, 1)),
-            self.to_torch(self._normalize_reward(rewards, env)),
-            None,
-            self.to_torch(draw.weights.astype(np.float32).reshape(-1, 1)),
+            self._tensors(self._normalize_obs(self.frames.at(slots), env)),
+            torch.from_numpy(self._rows(self.actions, slots)).to(self.device),
+            self._tensors(self._normalize_obs(self.frames.after(last), env)),
+            self._column(ended),
+            self._column(rewards),
+            discounts,
+            self._column(draw.weights),
             draw,
         )
 
     def update(self, draw: Draw, errors: NDArray) -> None:
         """Feed raw |TD errors| [B] of a draw back; those of slots overwritten meanwhile are ignored."""
         self.index.update(draw, errors)
+
+    def reset(self) -> None:
+        """Refused: feedback for what it held could not be told from feedback for what it will hold."""
+        raise BufferStateError("found reset() of a replay buffer with an index, expected a new buffer; make one")
 
     # What the rules read ------------------------------------------------------------------------------------
 
@@ -174,8 +230,7 @@ class IndexedReplayBuffer(ReplayBuffer):
 
     def steps_of(self, slots: Ints) -> Steps:
         """The transitions in these slots [T]; in the order of time and of one environment for temporal rules."""
-        observations = self._rows(self.observations, slots)
-        return as_steps(observations, self._plain_actions(slots), self._flat(self.episodes)[slots])
+        return as_steps(vectors(self.frames.at(slots)), self._plain_actions(slots), self._flat(self.episodes)[slots])
 
     def stored_rows(self) -> Ints:
         """Positions in the order of time, the oldest first."""
@@ -202,10 +257,10 @@ class IndexedReplayBuffer(ReplayBuffer):
         slots = np.concatenate(parts)
         dones = self._flat(self.dones)[slots] > 0
         return Trajectories(
-            observations=self._rows(self.observations, slots),
+            observations=vectors(self.frames.at(slots)),
             actions=self._plain_actions(slots),
             rewards=self._flat(self.rewards)[slots],
-            next_observations=self._rows(self.next_observations, slots),
+            next_observations=vectors(self.frames.after(slots)),
             terminated=dones & (self._flat(self.timeouts)[slots] == 0),
             finished=dones,
             episodes=self._flat(self.episodes)[slots],
@@ -226,6 +281,24 @@ class IndexedReplayBuffer(ReplayBuffer):
         actions = self._rows(self.actions, slots)
         return actions.reshape(len(slots)) if isinstance(self.action_space, spaces.Discrete) else actions
 
+    # Gathering ----------------------------------------------------------------------------------------------
+
+    def _goes_on(self, slots: Ints) -> NDArray[np.bool_]:
+        running: NDArray[np.bool_] = self._flat(self.dones).take(slots) == 0
+        return running & (self._flat(self.frames.apart).take(slots) < 0)
+
+    def _rewards_at(self, slots: Ints, env: VecNormalize | None) -> NDArray[np.float32]:
+        return self._normalize_reward(self._flat(self.rewards).take(slots), env)
+
+    def _column(self, values: NDArray) -> torch.Tensor:
+        return torch.from_numpy(values.astype(np.float32, copy=False).reshape(-1, 1)).to(self.device)
+
+    def _tensors(self, observations: Observations) -> Tensors:
+        # No second copy: what was gathered, or normalised, is this batch's own.
+        if isinstance(observations, dict):
+            return {name: torch.from_numpy(part).to(self.device) for name, part in observations.items()}
+        return torch.from_numpy(observations).to(self.device)
+
     @staticmethod
     def _flat(array: NDArray) -> NDArray:
         return array.reshape(-1)
@@ -238,22 +311,27 @@ class IndexedReplayBuffer(ReplayBuffer):
 
     def state(self) -> dict[str, Any]:
         """Everything stored, as arrays and plain values; no pickle is needed to write it."""
-        filled = self.buffer_size if self.full else self.pos
+        filled = self.size()
         arrays = {name: getattr(self, name)[:filled] for name in STORED}
         plain = {"pos": self.pos, "full": self.full, "unscored": self._unscored}
-        return {**arrays, "running": self._running, **plain, "index": self.index.state_dict()}
+        index = self.index.state_dict()
+        return {**self.frames.state(filled), **arrays, "running": self._running, **plain, "index": index}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Take over what `state` gave; raises `BufferStateError` (nothing changed) where it does not fit."""
         filled = self.buffer_size if state["full"] else int(state["pos"])
-        for name in STORED:
-            own, found = getattr(self, name), state[name]
-            if found.shape != (filled, *own.shape[1:]):
+        places = self.n_envs + int(np.count_nonzero(np.asarray(state.get("places", ())) >= self.n_envs))
+        expected = self.frames.shapes(filled, places)
+        expected.update({name: (filled, *getattr(self, name).shape[1:]) for name in STORED})
+        for name, shape in expected.items():
+            found = np.shape(state[name]) if name in state else None
+            if found != shape:
                 raise BufferStateError(
-                    f"saved {name} has shape {found.shape}, expected {(filled, *own.shape[1:])}; make the buffer with "
-                    "the spaces, size and number of environments of the run that saved it"
+                    f"saved {name} has shape {found}, expected {shape}; make the buffer with the spaces, size and "
+                    "number of environments of the run that saved it"
                 )
         self.index.load_state_dict(state["index"])
+        self.frames.load_state(state, filled)
         for name in STORED:
             getattr(self, name)[:filled] = state[name]
         self._running = np.array(state["running"], np.int64)

@@ -56,6 +56,7 @@ class IndexStats:
     - ``effective_size`` 1/Σq², between 1 and ``eligible``: how many alike items would be drawn as variedly;
     - ``all_zero``: every eligible weight is zero, so draws are uniform;
     - ``stale_updates``, ``stale_relations``: feedback ignored because its item was gone;
+    - ``mean_age`` of the eligible items, in steps of the clock; 0 if there are none.
     - ``age_edges`` (k + 1) and ``age_counts`` (k): histogram of the eligible items' ages.
     """
 
@@ -76,6 +77,7 @@ class IndexStats:
     all_zero: bool
     stale_updates: int
     stale_relations: int
+    mean_age: float
     age_edges: tuple[float, ...]
     age_counts: tuple[int, ...]
 
@@ -130,7 +132,8 @@ def statistics(sampler: Sampler, density: Density | None, clock: int, stale: tup
     scale = density.rule_scale if density is not None else 1.0
     q = sampler.probabilities(density, live) if density is not None else np.zeros(0)
     square = float(np.sum(q * q))
-    counts, edges = np.histogram(clock - items.birth[live], bins=10)
+    ages = clock - items.birth[live]
+    counts, edges = np.histogram(ages, bins=10)
     eligible = max(len(live), 1)
     return IndexStats(
         capacity=items.capacity,
@@ -150,6 +153,7 @@ def statistics(sampler: Sampler, density: Density | None, clock: int, stale: tup
         all_zero=density is not None and density.zero,
         stale_updates=stale[0],
         stale_relations=stale[1],
+        mean_age=float(ages.mean()) if len(ages) else 0.0,
         age_edges=tuple(edges.tolist()),
         age_counts=tuple(counts.tolist()),
     )

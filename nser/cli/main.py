@@ -10,6 +10,8 @@ from nser import __version__
 from nser.cli import report, rules_explain, rules_show, train
 from nser.errors import NserError
 
+INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -42,5 +44,6 @@ def main() -> None:
     try:
         app()
     except NserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        asked_for = error.exit_code == INTERRUPTED
+        print(error if asked_for else f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

@@ -125,7 +125,7 @@ class IndexedReplayBuffer(ReplayBuffer):
         self._unscored = 0
 
     @property
-    def observations(self) -> Observations:  # type: ignore[override]
+    def observations(self) -> Any:  # type: ignore[override]
         """[size, n_envs, *obs], or a dictionary of such: what was seen before acting."""
         return self.frames.observations
 

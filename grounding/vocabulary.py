@@ -1,92 +1,67 @@
-"""Vocabularies: the named, typed and documented functions that rules are made of."""
+"""Vocabularies: the named, typed and documented functions that rules are made of.
+
+How to write one: a function for each predicate, which reads the columns of the stored observations `[T, D]` and
+gives one truth degree (or one number) for each of the `T` steps.
+
+>>> import torch
+>>> from nser.grounding.steps import single_steps
+>>> @predicate("pot", example="boils(t, kettle) & ~lid_on(t)")
+... def boils(steps: Steps, pot: str) -> Tensor:
+...     "The water in this pot boils."
+...     return steps.observations[:, {"kettle": 0, "pan": 1}[pot]] >= 100
+>>> @predicate()
+... def lid_on(steps: Steps) -> Tensor:
+...     "The lid is on."
+...     return steps.observations[:, 2]
+>>> @number("pot", unit="°C", low=-20, high=120, example="heat(t, pan) > 60")
+... def heat(steps: Steps, pot: str) -> Tensor:
+...     "Temperature of the water in this pot."
+...     return steps.observations[:, {"kettle": 0, "pan": 1}[pot]]
+
+A vocabulary puts them together with the constants of each sort and the names of the discrete actions, which become
+`action_is(t, wait)`. It checks names, sorts and examples at once.
+
+>>> kitchen = Vocabulary(
+...     "kitchen", (boils, lid_on, heat), sorts={"pot": ("kettle", "pan")}, actions=("wait", "pour"),
+...     features=("kettle", "pan", "lid"),
+... )
+>>> [written(atom) for atom in kitchen.ground_atoms()]
+['boils(t, kettle)', 'boils(t, pan)', 'lid_on(t)']
+>>> kitchen.examples["heat"], kitchen.examples["action_is"]
+('heat(t, pan) > 60', 'action_is(t, wait)')
+>>> steps = single_steps(torch.tensor([[100.0, 20.0, 1.0], [90.0, 100.0, 0.0]]), torch.tensor([0, 1]))
+>>> kitchen.degrees(kitchen.ground_atoms()[0], steps).tolist()
+[1.0, 0.0]
+
+An environment offers it as its attribute `vocabulary`; `nser vocab show` and `nser vocab check` look at it.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from nser.grounding.declare import AnyGrounding, Grounding, Predicate, as_predicate, number, predicate
 from nser.grounding.errors import DegreeError, VocabularyError
 from nser.grounding.steps import Steps
+from nser.rules.errors import RuleError
+from nser.rules.parse import parse_formula
+from nser.rules.scope import check_names
 from nser.rules.signature import Kind, PredicateSignature, Scope, Signature
-from nser.rules.syntax import GOOD, KEYWORDS, MAX_NAME, Atom, Constant, Variable
+from nser.rules.source import Source
+from nser.rules.syntax import GOOD, KEYWORDS, MAX_NAME, Atom, Constant, Rule, Variable
+from nser.rules.walk import atoms
+from nser.rules.wording import nearest_name
+
+__all__ = ["AnyGrounding", "Grounding", "Predicate", "Vocabulary", "number", "predicate", "written"]
 
 ACTION_SORT = "action"
 ACTION_IS = "action_is"
-
-Grounding = Callable[..., Tensor]
-"""`function(steps, *constants) -> [T]`: truth degrees in [0, 1], or numbers in the feature's unit."""
-
-AnyGrounding = TypeVar("AnyGrounding", bound=Grounding)
-
-
-@dataclass(frozen=True, slots=True)
-class Predicate:
-    """A signature and the function that grounds it."""
-
-    signature: PredicateSignature
-    function: Grounding
-
-    @property
-    def name(self) -> str:
-        """The name that rules use."""
-        return self.signature.name
-
-
-def predicate(*sorts: str, scope: Scope = "state", name: str | None = None) -> Callable[[AnyGrounding], AnyGrounding]:
-    """Declare a truth predicate; its docstring's first line is its meaning.
-
-    `sorts` are the sorts of the arguments after the steps. The function stays an ordinary function, so that
-    whatever holds it can be pickled.
-
-    >>> @predicate("object")
-    ... def facing(steps: Steps, thing: str) -> Tensor:
-    ...     "The cell in front of the agent holds this object."
-    ...     return steps.observations[:, 0]
-    """
-    return _declare(sorts, "truth", scope, name, "", None, None)
-
-
-def number(
-    *sorts: str,
-    unit: str,
-    low: float | None = None,
-    high: float | None = None,
-    scope: Scope = "state",
-    name: str | None = None,
-) -> Callable[[AnyGrounding], AnyGrounding]:
-    """Declare a numeric feature in `unit`, within [low, high] where they are known."""
-    return _declare(sorts, "number", scope, name, unit, low, high)
-
-
-def _declare(
-    sorts: tuple[str, ...],
-    kind: Kind,
-    scope: Scope,
-    name: str | None,
-    unit: str,
-    low: float | None,
-    high: float | None,
-) -> Callable[[AnyGrounding], AnyGrounding]:
-    def declare(function: AnyGrounding) -> AnyGrounding:
-        lines = inspect.getdoc(function) or ""
-        own = name or function.__name__
-        if not lines:
-            raise VocabularyError(
-                f"predicate {own} has no docstring; its first line is the meaning that people and language "
-                "models read, so write one"
-            )
-        doc = lines.splitlines()[0].rstrip(".")
-        signature = PredicateSignature(own, sorts, kind, scope, doc, unit, low, high)
-        function.declared = signature  # type: ignore[attr-defined]
-        return function
-
-    return declare
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +84,9 @@ class Vocabulary:
     sorts:      constants of each object sort, in order
     actions:    names of the discrete actions in order; they become the sort `action` and `action_is`
     features:   names of the observation's columns, for messages
+
+    Made of them: `predicates` and `signature` by name, and `examples`, a formula that uses each predicate: its own,
+    or one made up of the first constants. Raises `VocabularyError` for whatever no rule could use.
     """
 
     name: str
@@ -118,10 +96,11 @@ class Vocabulary:
     features: tuple[str, ...] = ()
     predicates: Mapping[str, Predicate] = field(init=False, repr=False)
     signature: Signature = field(init=False, repr=False)
+    examples: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         sorts = dict(self.sorts)
-        collected = [_as_predicate(item) for item in self.declared]
+        collected = [as_predicate(item) for item in self.declared]
         if self.actions:
             sorts[ACTION_SORT] = tuple(self.actions)
             doc = "the agent took this action"
@@ -140,6 +119,11 @@ class Vocabulary:
         object.__setattr__(self, "sorts", sorts)
         object.__setattr__(self, "predicates", predicates)
         object.__setattr__(self, "signature", signature)
+        examples = {n: p.example or _made_up(p.signature, sorts) for n, p in predicates.items()}
+        for known in predicates.values():
+            if known.example:
+                _check_example(known, signature)
+        object.__setattr__(self, "examples", examples)
 
     def ground_atoms(self, kinds: Iterable[Kind] = ("truth",), scopes: Iterable[Scope] = ("state",)) -> list[Atom]:
         """Every predicate applied to every combination of its constants, in the order of declaration."""
@@ -171,14 +155,18 @@ class Vocabulary:
 
     def _call(self, atom: Atom, steps: Steps) -> Tensor:
         constants = [term.name for term in atom.args[1:]]
-        values = self.predicates[atom.predicate].function(steps, *constants)
+        values: Any = self.predicates[atom.predicate].function(steps, *constants)
+        if not isinstance(values, Tensor):
+            kind = type(values).__name__
+            raise VocabularyError(f"{written(atom)} gave a {kind}, expected a tensor of {len(steps)} degrees")
         if values.shape != (len(steps),):
             raise VocabularyError(
                 f"{written(atom)} gave a tensor of shape {tuple(values.shape)}, expected ({len(steps)},): "
                 "one degree for each step"
             )
         dtype = steps.observations.dtype if steps.observations.is_floating_point() else torch.float32
-        return values.to(dtype)
+        degrees: Tensor = values.to(dtype)
+        return degrees
 
     @staticmethod
     def _refuse(atom: Atom, values: Tensor, right: Tensor, expected: str) -> None:
@@ -190,18 +178,6 @@ def written(atom: Atom) -> str:
     """An atom as text, for messages."""
     terms = [term.name for term in atom.args]
     return f"{atom.predicate}({', '.join(terms)})"
-
-
-def _as_predicate(item: Grounding | Predicate) -> Predicate:
-    if isinstance(item, Predicate):
-        return item
-    signature = getattr(item, "declared", None)
-    if signature is None:
-        raise VocabularyError(
-            f"{getattr(item, '__name__', item)!r} is no declared predicate; put @predicate(…) or @number(…) "
-            "above the function"
-        )
-    return Predicate(signature, item)
 
 
 def _check_name(name: str, what: str) -> None:
@@ -225,5 +201,37 @@ def _check_declaration(
         if sort not in sorts:
             raise VocabularyError(
                 f"predicate {signature.name} takes a {sort}, which is no sort of this vocabulary; "
-                f"known: {', '.join(sorts) or 'none'}"
+                f"known: {', '.join(sorts) or 'none'}{_meant(sort, sorts)}"
             )
+
+
+def _made_up(signature: PredicateSignature, sorts: Mapping[str, tuple[str, ...]]) -> str:
+    """An example for a predicate that brings none; "" where one of its sorts is empty."""
+    if not all(sorts[sort] for sort in signature.sorts):
+        return ""
+    atom = f"{signature.name}({', '.join(('t', *(sorts[sort][0] for sort in signature.sorts)))})"
+    if signature.kind == "truth":
+        return atom
+    known = [bound for bound in (signature.low, signature.high) if bound is not None]
+    return f"{atom} < {float(f'{sum(known) / max(len(known), 1):.2g}'):g}"
+
+
+def _check_example(predicate: Predicate, signature: Signature) -> None:
+    """An example parses, uses its predicate, and means something in the vocabulary."""
+    name, text = predicate.name, predicate.example
+    try:
+        body = parse_formula(text)
+    except RuleError as error:
+        raise VocabularyError(f"the example of predicate {name}, {text!r}, is no formula: {error}") from error
+    if name not in {atom.predicate for atom in atoms(body)}:
+        raise VocabularyError(f"the example of predicate {name}, {text!r}, doesn't use it; expected {name}(t…) in it")
+    # A head that is no atom of the body: `good` is what every rule may conclude.
+    rule = Rule("example", body, Atom(GOOD, (Variable("t"),)))
+    problems = check_names(rule, signature, Source(text))
+    if problems:
+        raise VocabularyError(f"the example of predicate {name}, {text!r}, is no use: {problems[0]}")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    nearest = nearest_name(name, tuple(known))
+    return f"; did you mean {nearest}?" if nearest else ""

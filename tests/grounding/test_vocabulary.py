@@ -9,7 +9,10 @@ from torch import Tensor
 
 from nser.grounding.errors import DegreeError, VocabularyError
 from nser.grounding.steps import Steps, single_steps
-from nser.grounding.vocabulary import Vocabulary, number, predicate, written
+from nser.grounding.vocabulary import Predicate, Vocabulary, number, predicate, written
+from nser.rules.parse import parse_rule
+from nser.rules.scope import check_names
+from nser.rules.signature import PredicateSignature
 from nser.rules.syntax import Atom, Constant, Variable
 from tests.grounding.world import WORLD, hot, random_steps
 
@@ -103,7 +106,9 @@ def test_wrong_declarations_are_refused_in_words() -> None:
             return steps.observations[:, 0]
 
     with pytest.raises(VocabularyError, match="what data judges"):
-        Vocabulary("v", (predicate(name="good")(WORLD.predicates["hot"].function),))
+        Vocabulary("v", (Predicate(PredicateSignature("good"), hot),))
+    with pytest.raises(VocabularyError, match="function hot is declared already as hot"):
+        predicate(name="warm")(hot)
 
 
 def test_a_vocabulary_pickles() -> None:
@@ -111,3 +116,78 @@ def test_a_vocabulary_pickles() -> None:
     steps = random_steps(5, 1)
     atom = Atom("hot", (T,))
     assert torch.equal(copy.degrees(atom, steps), WORLD.degrees(atom, steps))
+
+
+@predicate("thing", example="touched(t, cup) & ~hot(t)")
+def touched(steps: Steps, thing: str) -> Tensor:
+    """The hand is on the thing."""
+    return steps.observations[:, 1 if thing == "cup" else 2] > 0.5
+
+
+def test_booleans_will_do_for_degrees() -> None:
+    vocabulary = Vocabulary("v", (hot, touched), {"thing": ("cup", "pan")})
+    steps = random_steps(20, 0, crisp=True)
+    found = vocabulary.degrees(Atom("touched", (T, Constant("pan"))), steps)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, steps.observations[:, 2])
+
+
+def test_every_predicate_has_an_example_that_parses_and_checks() -> None:
+    vocabulary = Vocabulary("v", (*WORLD.declared, touched), dict(WORLD.sorts), WORLD.actions)
+    assert vocabulary.examples == {
+        "hot": "hot(t)",
+        "near": "near(t, cup)",
+        "height": "height(t) < 0",
+        "clock": "clock(t) < 0",
+        "touched": "touched(t, cup) & ~hot(t)",
+        "action_is": "action_is(t, left)",
+    }
+    for example in vocabulary.examples.values():
+        rule = parse_rule(f"rule example: forall t in step: {example} -> good(t)")
+        assert check_names(rule, vocabulary.signature) == ()
+
+
+@pytest.mark.parametrize(
+    ("example", "message"),
+    [
+        ("touched(t, cup", "is no formula: R101 at line 1, column 15"),
+        ("touched(t, cop)", "did you mean `cup`"),
+        ("touched(t)", r"expected 2, as in `touched\(t, thing\)`"),
+        ("touched(t, cup) < 3", "the truth of `touched` in a comparison"),
+        ("touched(t, cup) & hat(t)", "did you mean `hot`"),
+        ("hot(t)", r"doesn't use it; expected touched\(t…\) in it"),
+    ],
+)
+def test_example_that_is_no_use_is_refused(example: str, message: str) -> None:
+    declared = Predicate(touched.declared.signature, touched, example)  # type: ignore[attr-defined]
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary("v", (hot, declared), {"thing": ("cup", "pan")})
+
+
+def test_functions_that_do_not_fit_their_sorts_are_refused() -> None:
+    with pytest.raises(
+        VocabularyError, match=r"function alone\(steps: 'Steps'\) -> 'Tensor', expected \(steps, thing\)"
+    ):
+
+        @predicate("thing")
+        def alone(steps: Steps) -> Tensor:
+            """Takes no thing."""
+            return steps.observations[:, 0]
+
+    with pytest.raises(VocabularyError, match="the parentheses are needed"):
+        predicate(hot)  # type: ignore[arg-type]
+    with pytest.raises(VocabularyError, match="bounds 2 to 1"):
+        number(unit="m", low=2, high=1)
+    with pytest.raises(VocabularyError, match="known: thinga, action; did you mean thinga"):
+        Vocabulary("v", (touched,), {"thinga": ("cup",), "action": ()})
+
+
+@predicate()
+def listed(steps: Steps) -> Tensor:
+    """Gives a list."""
+    return [1.0] * len(steps)  # type: ignore[return-value]
+
+
+def test_what_is_no_tensor_is_named() -> None:
+    with pytest.raises(VocabularyError, match="gave a list, expected a tensor of 3 degrees"):
+        Vocabulary("v", (listed,)).degrees(Atom("listed", (T,)), random_steps(3, 0))

@@ -31,7 +31,7 @@ bench: setup
 	$(BIN)/python -m tests.bench
 
 demo: setup
-	$(BIN)/nser train MiniGrid-DoorKey-6x6-v0 --explore rules --seed 1 --name demo --overwrite
+	$(BIN)/nser train MiniGrid-DoorKey-6x6-v0 --explore rules --steps 40000 --seed 1 --name demo --overwrite
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -1,5 +1,6 @@
 """Which item to replay next, and with what weight: numbers in, slots out."""
 
+from nser.replay.array_buffer import ArrayBuffer, Batch
 from nser.replay.draw import Draw
 from nser.replay.errors import (
     ArgumentError,
@@ -17,10 +18,13 @@ from nser.replay.index import ReplayIndex
 from nser.replay.law import Law
 from nser.replay.presets import PRESETS, preset
 from nser.replay.schedule import Schedule, annealed, constant, linear
+from nser.replay.vector_steps import VectorSteps
 
 __all__ = [
     "PRESETS",
     "ArgumentError",
+    "ArrayBuffer",
+    "Batch",
     "CheckpointError",
     "Draw",
     "EmptyIndexError",
@@ -34,6 +38,7 @@ __all__ = [
     "Schedule",
     "SignalError",
     "SlotError",
+    "VectorSteps",
     "ZeroWeightWarning",
     "annealed",
     "constant",

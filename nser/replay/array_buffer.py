@@ -1,0 +1,243 @@
+"""A replay buffer in plain NumPy for loops that one writes oneself: the data beside a ``ReplayIndex``."""
+
+import threading
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from nser.replay import checkpoint
+from nser.replay.draw import Draw
+from nser.replay.errors import ArgumentError, CheckpointError
+from nser.replay.index import ReplayIndex
+from nser.replay.law import Law
+from nser.replay.presets import preset
+from nser.replay.types import Bools, Ints
+
+DATA = "data."  # what the names of the buffer's own arrays begin with in a state, beside those of the index
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """``n`` drawn transitions, all arrays new: ``obs``, ``next_obs`` (n, *obs_shape), ``actions`` (n, *action_shape),
+    ``rewards`` (n,) float32, ``terminated`` (n,) bool, ``weights`` (n,) float32, and the ``draw`` for ``update``.
+
+    Bootstrap with ``rewards + γ · (1 − terminated) · value(next_obs)``: a time limit does not end the sum.
+    """
+
+    obs: NDArray
+    actions: NDArray
+    rewards: NDArray[np.float32]
+    next_obs: NDArray
+    terminated: Bools
+    weights: NDArray[np.float32]
+    draw: Draw
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+
+class ArrayBuffer:
+    """A ring of ``capacity`` transitions, drawn by the law of its ``index``; no torch, no environment.
+
+    Slot k of the arrays is slot k of the index, so ``buffer.index`` explains what is in ``buffer.obs[k]``. One
+    ``sample`` is one step of the clock: ages count gradient steps. Calls from several threads are safe.
+
+    >>> buffer = ArrayBuffer(100, obs_shape=(2,), law="per")
+    >>> buffer.add([0.0, 1.0], 1, 0.5, [1.0, 1.0], terminated=False).tolist()
+    [0]
+    >>> batch = buffer.sample(4)
+    >>> batch.obs.shape, buffer.update(batch.draw, [0.1, 0.2, 0.3, 0.4])
+    ((4, 2), 0)
+    """
+
+    COLUMNS: ClassVar = ("obs", "actions", "rewards", "next_obs", "terminated", "truncated")
+
+    def __init__(
+        self,
+        capacity: int,
+        obs_shape: tuple[int, ...],
+        obs_dtype: DTypeLike = np.float32,
+        action_shape: tuple[int, ...] = (),
+        action_dtype: DTypeLike = np.int64,
+        law: Law | str = "nser",
+        seed: int | np.random.SeedSequence | None = 0,
+    ) -> None:
+        """``law``: a ``Law`` or a preset's name; ``seed`` is the index's. Raises ``ArgumentError``, ``LawError``."""
+        self.index = ReplayIndex(capacity, preset(law) if isinstance(law, str) else law, seed)
+        self.capacity = capacity = self.index.capacity
+        self.obs: NDArray = np.zeros((capacity, *obs_shape), obs_dtype)
+        self.next_obs: NDArray = np.zeros_like(self.obs)
+        self.actions: NDArray = np.zeros((capacity, *action_shape), action_dtype)
+        self.rewards: NDArray[np.float32] = np.zeros(capacity, np.float32)
+        self.terminated: Bools = np.zeros(capacity, np.bool_)
+        self.truncated: Bools = np.zeros(capacity, np.bool_)
+        self._head = 0
+        # The index locks itself; this holds data and index together, so that no draw sees half a transition.
+        self._lock = threading.Lock()
+
+    @classmethod
+    def for_spaces(
+        cls,
+        capacity: int,
+        observation_space: Any,
+        action_space: Any,
+        law: Law | str = "nser",
+        seed: int | np.random.SeedSequence | None = 0,
+    ) -> "ArrayBuffer":
+        """A buffer for the spaces of *one* Gymnasium environment (``single_observation_space`` of a vector)."""
+        for name, space in (("observation_space", observation_space), ("action_space", action_space)):
+            if getattr(space, "shape", None) is None:
+                raise ArgumentError(name, space, "a space with one shape", "Wrap it in FlattenObservation.")
+        return cls(
+            capacity,
+            observation_space.shape,
+            observation_space.dtype,
+            action_space.shape,
+            action_space.dtype,
+            law,
+            seed,
+        )
+
+    def __len__(self) -> int:
+        """Number of items that can be drawn."""
+        return len(self.index)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the stored data, without the index."""
+        return sum(getattr(self, name).nbytes for name in self.COLUMNS)
+
+    def add(
+        self,
+        obs: ArrayLike,
+        action: ArrayLike,
+        reward: ArrayLike,
+        next_obs: ArrayLike,
+        terminated: ArrayLike,
+        truncated: ArrayLike = False,
+    ) -> Ints:
+        """Store one transition, or n of them; everything is copied. Returns their slots (1,) or (n,).
+
+        ``obs``, ``next_obs`` (*obs_shape) or (n, *obs_shape), the others to match. ``terminated``: the environment
+        ended; only that masks the value of ``next_obs``. ``truncated``: a time limit cut the episode; kept in
+        ``buffer.truncated`` for who reads episodes. ``next_obs`` of a last step is what was seen *then*, not
+        after the reset: for vector environments see ``VectorSteps``. Raises ``ArgumentError``, nothing changed.
+        """
+        seen = np.asarray(obs)
+        if seen.ndim == self.obs.ndim:
+            return self._add_many(len(seen), (seen, action, reward, next_obs, terminated, truncated))
+        given = (seen, np.asarray(action), reward, np.asarray(next_obs), terminated, truncated)
+        self._check(given, ())
+        with self._lock:
+            slot = self._head
+            for name, value in zip(self.COLUMNS, given, strict=True):
+                getattr(self, name)[slot] = value
+            self._head = slot + 1 if slot + 1 < self.capacity else 0
+            return self.index.insert()
+
+    def sample(self, batch: int, replace: bool = True) -> Batch:
+        """``batch`` ≥ 1 transitions by the law of the index, and one step of its clock; see ``ReplayIndex.draw``."""
+        with self._lock:
+            draw = self.index.draw(batch, replace)
+            self.index.tick()
+            return self.gather(draw)
+
+    def gather(self, draw: Draw) -> Batch:
+        """The transitions of a draw."""
+        slots = draw.slots
+        return Batch(
+            self.obs.take(slots, axis=0),
+            self.actions.take(slots, axis=0),
+            self.rewards.take(slots),
+            self.next_obs.take(slots, axis=0),
+            self.terminated.take(slots),
+            draw.weights.astype(np.float32),
+            draw,
+        )
+
+    def update(self, draw: Draw, errors: ArrayLike) -> int:
+        """Feed raw |TD errors| (n,) of a draw back; returns how many were ignored as overwritten meanwhile."""
+        return self.index.update(draw, errors)
+
+    def relate(self, slots: ArrayLike, relevance: ArrayLike, version: int, generations: ArrayLike | None = None) -> int:
+        """Rule relevance (n,) in [0, 1] of ``slots``; see ``ReplayIndex.relate``."""
+        return self.index.relate(slots, relevance, version, generations)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The index's state and copies of the filled arrays; ``load_state_dict`` restores every bit."""
+        with self._lock:
+            state = self.index.state_dict()
+            filled = min(state["inserted"], self.capacity)
+            return {**state, **{DATA + name: getattr(self, name)[:filled].copy() for name in self.COLUMNS}}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from ``state``, of a buffer like this one. Raises ``CheckpointError``, nothing changed."""
+        with self._lock:
+            filled = min(int(state.get("inserted", 0)), self.capacity)
+            for name in self.COLUMNS:
+                own, found = getattr(self, name), state.get(DATA + name)
+                if (
+                    not isinstance(found, np.ndarray)
+                    or found.dtype != own.dtype
+                    or found.shape != (filled, *own.shape[1:])
+                ):
+                    kind = f"{found.dtype} {found.shape}" if isinstance(found, np.ndarray) else found
+                    raise CheckpointError(DATA + name, kind, f"{own.dtype} {(filled, *own.shape[1:])}")
+            self.index.load_state_dict(state)
+            for name in self.COLUMNS:
+                getattr(self, name)[:filled] = state[DATA + name]
+            self._head = int(state["head"])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write ``state_dict`` to an npz file without pickle, whole or not at all."""
+        checkpoint.write(self.state_dict(), path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "ArrayBuffer":
+        """The buffer that ``save`` wrote, with its capacity, shapes and law. Raises ``CheckpointError``."""
+        state = checkpoint.read(path)
+        obs, actions = state.get(DATA + "obs"), state.get(DATA + "actions")
+        if obs is None or actions is None:
+            raise CheckpointError(DATA + "obs", "nothing", "an array; is this the file of an ArrayBuffer?")
+        law = checkpoint.law_of(state)
+        buffer = cls(state["capacity"], obs.shape[1:], obs.dtype, actions.shape[1:], actions.dtype, law)
+        buffer.load_state_dict(state)
+        return buffer
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.state_dict()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        obs, actions = state[DATA + "obs"], state[DATA + "actions"]
+        law = checkpoint.law_of(state)
+        ArrayBuffer.__init__(self, state["capacity"], obs.shape[1:], obs.dtype, actions.shape[1:], actions.dtype, law)
+        self.load_state_dict(state)
+
+    def _add_many(self, count: int, given: tuple[Any, ...]) -> Ints:
+        if count > self.capacity:
+            raise ArgumentError("obs", count, f"at most {self.capacity} (the capacity)", "Add in smaller parts.")
+        truncated = given[-1]
+        if truncated is False:
+            truncated = np.zeros(count, np.bool_)
+        arrays = (*(np.asarray(value) for value in given[:-1]), np.asarray(truncated))
+        self._check(arrays, (count,))
+        with self._lock:
+            low = self._head
+            first = min(count, self.capacity - low)
+            for name, values in zip(self.COLUMNS, arrays, strict=True):
+                column = getattr(self, name)
+                column[low : low + first] = values[:first]
+                if first < count:
+                    column[: count - first] = values[first:]
+            self._head = (low + count) % self.capacity
+            return self.index.insert(count)
+
+    def _check(self, given: tuple[Any, ...], lead: tuple[int, ...]) -> None:
+        """Every value has the shape of its column behind ``lead``: nothing is broadcast by accident."""
+        for name, value in zip(self.COLUMNS, given, strict=True):
+            expected = (*lead, *getattr(self, name).shape[1:])
+            if np.shape(value) != expected:
+                raise ArgumentError(name, np.shape(value), f"the shape {expected}", "Nothing was stored.")

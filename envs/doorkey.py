@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from minigrid.core.world_object import Door, Key
 from minigrid.envs.doorkey import DoorKeyEnv
 from numpy.typing import NDArray
 
-from nser.envs.doorkey_features import FEATURES, OBJECTS, SMALLEST_SIZE, span
-from nser.envs.doorkey_view import DOORKEY_VIEW, VIEW_FEATURES, VIEW_SCALE
+from nser.envs.doorkey_features import FEATURES, OBJECTS, SMALLEST_SIZE
+from nser.envs.doorkey_view import DOORKEY_VIEW
 from nser.envs.doorkey_vocabulary import DOORKEY
+from nser.envs.grid import HEADING, GridWorld, Place
 
 __all__ = ["DOORKEY", "DOORKEY_VIEW", "DoorKey"]
 
-AHEAD = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by MiniGrid's direction: east, south, west, north
-HEADING = tuple(tuple(float(i == j) for j in range(4)) for i in range(4))
-FACING = {thing: tuple(float(thing == other) for other in OBJECTS) for thing in OBJECTS}
 RELATIVE = ("key_dx", "key_dy", "door_dx", "door_dy", "goal_dx", "goal_dy")
-SCALE = np.array(VIEW_SCALE, dtype=np.float32)
 
 
-class DoorKey(DoorKeyEnv):
+class DoorKey(GridWorld, DoorKeyEnv):
     """DoorKey whose observation is read off the grid instead of drawn: 25 times the steps a second.
 
     The world, its seeds, rewards and time limit are MiniGrid's own; only the observation differs. Layouts of
@@ -65,43 +60,19 @@ class DoorKey(DoorKeyEnv):
         if size < SMALLEST_SIZE:
             raise ValueError(f"found DoorKey of size {size}, expected at least {SMALLEST_SIZE}")
         super().__init__(size=size, max_steps=max_steps, render_mode=render_mode)
-        self.size, self.partial = size, partial
-        self.observation_space = _partial_space() if partial else _symbolic_space()
-        self.vocabulary = DOORKEY_VIEW if partial else DOORKEY
-        self._cell = 1 / span(size)
+        self.size = size
+        self._speak(_symbolic_space(), OBJECTS, DOORKEY, DOORKEY_VIEW, partial)
 
-    def _gen_grid(self, width: int, height: int) -> None:
-        super()._gen_grid(width, height)  # type: ignore[no-untyped-call]
-        x, y = self.agent_pos
-        self.agent_pos = int(x), int(y)  # plain numbers are faster than NumPy's
-        for cell, thing in enumerate(self.grid.grid):
-            if isinstance(thing, Door):
-                self._door, self._door_pos = thing, (cell % width, cell // width)
-            elif isinstance(thing, Key):
-                self._key = thing
-
-    @property
-    def front_pos(self) -> tuple[int, int]:
-        """The cell straight ahead; MiniGrid's own adds two arrays for it."""
-        dx, dy = AHEAD[self.agent_dir]
-        x, y = self.agent_pos
-        return x + dx, y + dy
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """MiniGrid's step; `action` is any whole number, 0 to 6."""
-        result: tuple[Any, Any, bool, bool, dict[str, Any]] = super().step(index(action))
-        return result
-
-    def gen_obs(self) -> NDArray[np.float32]:
-        """[D] float32, the observation of the present state; MiniGrid calls it after every reset and step."""
-        return self._partial_view() if self.partial else self._facts()
+    def _survey(self, things: dict[str, list[Any]]) -> None:
+        (self._key,), (self._door,) = things["key"], things["door"]
+        self._door_pos: Place = self._door.cur_pos
 
     def _facts(self) -> NDArray[np.float32]:
         x, y = self.agent_pos
         door_x, door_y = self._door_pos
         door, cell = self._door, self._cell
         carried = self.carrying is not None
-        key_x, key_y = (x, y) if carried else self._key.cur_pos  # type: ignore[misc]
+        key_x, key_y = (x, y) if carried else self._key.cur_pos
         ahead = self.grid.get(*self.front_pos)
         facts = (
             (x - 1) * cell,
@@ -116,23 +87,14 @@ class DoorKey(DoorKeyEnv):
             carried,
             door.is_open,
             door.is_locked,
-            *FACING["empty" if ahead is None else ahead.type],
+            *self._facing["empty" if ahead is None else ahead.type],
             x > door_x,
             cell,
         )
         return np.array(facts, dtype=np.float32)
-
-    def _partial_view(self) -> NDArray[np.float32]:
-        image = super().gen_obs()["image"]  # type: ignore[no-untyped-call]  # [7, 7, 3] uint8
-        rest = (*HEADING[self.agent_dir], self.carrying is not None)
-        return np.concatenate([(image / SCALE).ravel(), rest], dtype=np.float32)
 
 
 def _symbolic_space() -> spaces.Box:
     low = np.array([-1 if name in RELATIVE[:4] else 0 for name in FEATURES], dtype=np.float32)
     high = np.array([0.5 if name == "cell" else 1 for name in FEATURES], dtype=np.float32)
     return spaces.Box(low, high, dtype=np.float32)
-
-
-def _partial_space() -> spaces.Box:
-    return spaces.Box(0, 1, (len(VIEW_FEATURES),), dtype=np.float32)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle", "done")
+from nser.envs.grid_features import ACTIONS, HEADINGS
+
+__all__ = ["ACTIONS", "COLUMN", "FEATURES", "HEADINGS", "OBJECTS", "SMALLEST_SIZE", "TARGETS", "span"]
+
 OBJECTS = ("key", "door", "goal", "wall", "empty")
 TARGETS = ("key", "door", "goal")
-HEADINGS = ("east", "south", "west", "north")  # MiniGrid's directions 0 to 3
 
 FEATURES = (
     "agent_x",

@@ -21,7 +21,16 @@ VIEW_FEATURES = (
     "carrying",
 )
 COLUMN = {feature: column for column, feature in enumerate(VIEW_FEATURES)}
-CODES = {"empty": 1, "wall": 2, "door": 4, "key": 5, "goal": 8}  # MiniGrid's OBJECT_TO_IDX
+CODES = {
+    "empty": 1,
+    "wall": 2,
+    "door": 4,
+    "key": 5,
+    "ball": 6,
+    "box": 7,
+    "goal": 8,
+    "lava": 9,
+}  # MiniGrid's OBJECT_TO_IDX
 OPEN, LOCKED = 0, 2  # MiniGrid's states of a door
 
 

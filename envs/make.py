@@ -20,25 +20,37 @@ from gymnasium import spaces
 from nser.envs.automatic import automatic_vocabulary
 from nser.envs.errors import UnknownEnvironmentError
 from nser.envs.known import KNOWN, Known
+from nser.envs.symbolic import find, register_envs, usual_ids
 from nser.grounding.vocabulary import Vocabulary
 
-DOORKEY_ID = re.compile(r"(?:MiniGrid-|nser/)DoorKey-(\d+)x(\d+)-v0")
-DOORKEY_SIZES = (5, 6, 8, 12, 16)
+__all__ = ["make_env", "register_envs", "vocabulary_of"]
+
 VERSION = re.compile(r"-v\d+$")
 
 
 def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     """Make an environment by its id: symbolic where nser knows better, otherwise `gymnasium.make`.
 
-    `MiniGrid-DoorKey-NxN-v0` gives `nser.envs.doorkey.DoorKey` for every size from 5, with its options as
-    keyword arguments (`partial=True` for MiniGrid's own view). Every other id and its arguments go to
-    `gymnasium.make`; MiniGrid's ids need no import of minigrid. Images are passed through as they are.
+    | Id                                                    | Options                                             |
+    |-------------------------------------------------------|-----------------------------------------------------|
+    | `MiniGrid-DoorKey-NxN-v0`, for every N from 5         | `partial=True` for MiniGrid's own view, `max_steps` |
+    | `MiniGrid-Unlock-v0`, `MiniGrid-UnlockPickup-v0`      | the same                                            |
+    | `MiniGrid-KeyCorridorSxRy-v0`, x from 3, y from 1     | the same                                            |
+    | `MiniGrid-LavaGapSN-v0`, N from 5                     | the same                                            |
+    | `MiniGrid-FourRooms-v0`                               | the same                                            |
+
+    Every other id and its arguments go to `gymnasium.make`; MiniGrid's ids need no import of minigrid. Images are
+    passed through as they are.
 
     Raises `UnknownEnvironmentError` with the nearest known ids.
     """
-    found = DOORKEY_ID.fullmatch(env_id)
+    found = find(env_id)
     if found:
-        return _make_doorkey(env_id, int(found[1]), int(found[2]), kwargs)
+        family, arguments = found
+        try:
+            return family.make(**{**arguments, **kwargs})
+        except ValueError as error:
+            raise UnknownEnvironmentError(env_id, str(error), _nearest(env_id), advice="") from error
     if env_id.startswith(("MiniGrid-", "BabyAI-")):
         import_module("minigrid")  # importing it registers its environments
     try:
@@ -84,37 +96,12 @@ def vocabulary_of(env: gymnasium.Env[Any, Any]) -> Vocabulary:
     )
 
 
-def register_envs() -> tuple[str, ...]:
-    """Register the symbolic environments with gymnasium as `nser/DoorKey-NxN-v0`, and return their ids.
-
-    For hosts that make environments by id, such as `stable_baselines3.common.env_util.make_vec_env`; calling
-    it again does nothing.
-    """
-    ids = []
-    for size in DOORKEY_SIZES:
-        env_id = f"nser/DoorKey-{size}x{size}-v0"
-        if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, "nser.envs.doorkey:DoorKey", kwargs={"size": size})
-        ids.append(env_id)
-    return tuple(ids)
-
-
-def _make_doorkey(env_id: str, width: int, height: int, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
-    from nser.envs.doorkey import DoorKey
-    from nser.envs.doorkey_features import SMALLEST_SIZE
-
-    if width != height or width < SMALLEST_SIZE:
-        reason = f"DoorKey is a square of at least {SMALLEST_SIZE} cells a side"
-        raise UnknownEnvironmentError(env_id, reason, _nearest(env_id))
-    return DoorKey(width, **options)
-
-
 def _first_sentence(error: Exception) -> str:
     return str(error).split(". ")[0].rstrip(".")
 
 
 def _nearest(env_id: str) -> tuple[str, ...]:
-    known = {*gymnasium.registry, *(f"MiniGrid-DoorKey-{size}x{size}-v0" for size in DOORKEY_SIZES)}
+    known = {*gymnasium.registry, *usual_ids()}
     folded = {name.lower(): name for name in sorted(known)}
     close = difflib.get_close_matches(env_id.lower(), folded, n=3, cutoff=0.6)
     return tuple(folded[name] for name in close if folded[name] != env_id)

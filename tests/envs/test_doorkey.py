@@ -77,7 +77,7 @@ def test_vocabulary_tells_the_facts_of_the_grid(size: int) -> None:
 def test_key_dropped_elsewhere_is_found_there() -> None:
     env = DoorKey(6)
     env.reset(seed=3)
-    key_x, key_y = env._key.cur_pos  # type: ignore[misc]
+    key_x, key_y = env._key.cur_pos
     places = [(key_x - dx, key_y - dy, d) for d, (dx, dy) in enumerate([(1, 0), (0, 1), (-1, 0), (0, -1)])]
     x, y, direction = next((x, y, d) for x, y, d in places if env.grid.get(x, y) is None)
     env.agent_pos, env.agent_dir = (x, y), direction

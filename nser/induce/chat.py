@@ -1,0 +1,170 @@
+"""A language model as a proposer: prompt, calls within a budget, recorded answers, and repair of what was refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from nser.induce.cassette import Call, Cassette, Reply
+from nser.induce.evidence import Evidence
+from nser.induce.model import BudgetError, Model, ModelError
+from nser.induce.prompt import INDUCE, REPAIR, Message, induction_messages, repair_messages, template_version
+from nser.rules.grammar import grammar
+from nser.rules.store import RuleSet
+from nser.rules.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one induction may cost: calls, tokens (prompt and answer together), seconds of waiting."""
+
+    calls: int = 6
+    tokens: int = 60_000
+    seconds: float = 300.0
+
+
+@dataclass(frozen=True)
+class ChatSettings:
+    """How a model is asked.
+
+    wanted:      rules asked for in one answer
+    samples:     answers asked for in the first round, each with its own number and so its own chance
+    repairs:     rounds in which refused rules go back with their reasons, at most 2
+    temperature: of sampling;  max_tokens: of one answer
+    constrained: send the grammar; what comes back is parsed and checked in any case
+    """
+
+    wanted: int = 8
+    samples: int = 1
+    repairs: int = 2
+    temperature: float = 0.7
+    max_tokens: int = 800
+    constrained: bool = True
+    episode_tokens: int = 3_000
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass
+class Spent:
+    """What an induction has cost so far; `cached` answers cost nothing."""
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and answers."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class ChatProposer:
+    """Proposes rules through a `Model`. What it writes is text and nothing more: the loop parses and judges it.
+
+    cassette: where whole answers are recorded and found again; None asks anew each time
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        settings: ChatSettings | None = None,
+        cassette: Cassette | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.model, self.settings = model, settings or ChatSettings()
+        self.name = model.name
+        self.cassette = cassette
+        self.spent = Spent()
+        self.failures: list[ModelError] = []
+        self._clock = clock
+        self._asked: tuple[Message, ...] = ()
+        self._answer = ""
+
+    def messages(self, evidence: Evidence, previous: RuleSet | None = None) -> tuple[Message, ...]:
+        """The prompt of the first round, without calling anybody."""
+        settings = self.settings
+        return induction_messages(
+            evidence, settings.wanted, previous=previous, budget=settings.episode_tokens, count=self.model.count_tokens
+        )
+
+    def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
+        """The answers of the first round, joined; raises a `ModelError` only where not one call succeeded."""
+        self.spent, self.failures = Spent(), []
+        self._asked = self.messages(evidence, previous)
+        answers = self._ask(self._asked, INDUCE, evidence, self.settings.samples)
+        if not answers and self.failures:
+            raise self.failures[-1]
+        self._answer = "\n".join(answers)
+        return self._answer
+
+    def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
+        """One more answer after refusals; empty where the model fails or the budget is spent."""
+        self._asked = repair_messages(self._asked, self._answer, refused, kept, self.settings.wanted)
+        self._answer = "\n".join(self._ask(self._asked, REPAIR, evidence, 1))
+        return self._answer
+
+    def _ask(self, messages: tuple[Message, ...], template: str, evidence: Evidence, samples: int) -> list[str]:
+        answers: list[str] = []
+        try:
+            engine = self.model.engine() if self.settings.constrained else None
+        except ModelError as error:
+            self.failures.append(error)
+            return answers
+        text = grammar(engine, evidence.vocabulary.signature) if engine else ""
+        for number in range(samples):
+            call = Call(
+                self.model.name,
+                messages,
+                {"temperature": self.settings.temperature, "max_tokens": self.settings.max_tokens},
+                text,
+                f"{template}@{template_version(template)}",
+                number,
+            )
+            try:
+                answers.append(_whole(self._complete(call)))
+            except ModelError as error:
+                self.failures.append(error)
+                if error.fatal:
+                    break
+        return answers
+
+    def _complete(self, call: Call) -> Reply:
+        found = self.cassette.find(call) if self.cassette else None
+        if found is not None:
+            self.spent.cached += 1
+            return found
+        self._require_budget(call)
+        began = self._clock()
+        try:
+            reply = self.model.complete(call)
+        finally:
+            self.spent.calls += 1
+            self.spent.seconds += self._clock() - began
+        self.spent.prompt_tokens += reply.prompt_tokens
+        self.spent.completion_tokens += reply.completion_tokens
+        if self.cassette is not None:
+            self.cassette.record(call, reply)
+        return reply
+
+    def _require_budget(self, call: Call) -> None:
+        budget, spent = self.settings.budget, self.spent
+        needed = sum(self.model.count_tokens(message["content"]) for message in call.messages)
+        for what, used, most in (
+            ("calls", spent.calls + 1, budget.calls),
+            ("tokens", spent.tokens + needed, budget.tokens),
+            ("seconds", spent.seconds, budget.seconds),
+        ):
+            if used > most:
+                raise BudgetError(
+                    f"the budget of {most:g} {what} for one induction is spent; raise it, or shorten the prompt"
+                )
+
+
+def _whole(reply: Reply) -> str:
+    """An answer that ran out of tokens loses its last line, which may be half a rule."""
+    if reply.finish_reason != "length":
+        return reply.text
+    return reply.text.rpartition("\n")[0]

@@ -1,0 +1,1 @@
+"""The checks of a rule that need data, one file each: what it fires on, what it adds, its thresholds, conflicts."""

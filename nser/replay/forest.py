@@ -45,17 +45,16 @@ class Forest:
         # (α/τ)(t_i − origin) − offset of each slot; None while that is the same for all.
         self.log_decay: Floats | None = np.zeros(items.capacity) if law.rate > 0 else None
         self._put_one = kernels.put_one
+        self._put_same = kernels.put_same
 
     def put_one(self, slot: int, signal: float, boost: float, clock: int) -> None:
         """Write the trees for one new item of ``slot``, whose columns are written; ``boost`` of its relevance."""
-        base = signal + self.law.epsilon
-        exponent = self._drift(clock) + (self.law.alpha * math.log(base) if base > 0 else -math.inf)
-        if self._must_rebuild(exponent, clock):
+        weight = self.weight_of(signal, clock)
+        if weight is None:
             self._set_boost(slot, slot + 1, boost)
             self.peak.put(slot, slot + 1, signal)
             self.rebuild(clock)
             return
-        weight = math.exp(exponent) if self.law.alpha > 0 else 1.0
         if self.log_decay is not None:
             self.log_decay[slot] = self._drift(clock)
         self._put_one(self.base.nodes, self.peak.nodes, self.base.leaf + slot, weight, signal)
@@ -64,6 +63,21 @@ class Forest:
         if boost > 0 or (self.boost is not None and self.boost[slot] > 0):
             self._set_boost(slot, slot + 1, boost)
             self._put_bonus(slot, slot + 1)
+
+    def put_same(self, start: int, stop: int, numbers: tuple[float, float, float], boost: float, clock: int) -> None:
+        """As ``put`` for new items that are all alike, and their columns too: signal, relevance and weight.
+
+        The weight is that of ``weight_of``; not for laws that keep minima.
+        """
+        items = self.items
+        columns = (items.birth, items.generation, items.version, items.signal, items.relevance)
+        trees = (self.base.nodes, self.peak.nodes)
+        self._put_same(columns, trees, (self.base.leaf, start, stop), clock, numbers)
+        if self.log_decay is not None:
+            self.log_decay[start:stop] = self._drift(clock)
+        self._set_boost(start, stop, boost)
+        if self.related:
+            self._put_bonus(start, stop)
 
     def put(self, start: int, stop: int, signal: Floats, boost: Floats | float, clock: int) -> None:
         """As ``put_one`` for the slots start … stop − 1; ``signal`` (stop − start,), ``boost`` the same or one."""
@@ -161,6 +175,14 @@ class Forest:
         """Before a draw: rebuild when the sum is so small that it lost precision though a signal is positive."""
         if self.base.root < LEAST_TOTAL and self.peak.root + self.law.epsilon > 0:
             self.rebuild(clock)
+
+    def weight_of(self, signal: float, clock: int) -> float | None:
+        """g of one item born at ``clock``; None where the anchor has to move first."""
+        base = signal + self.law.epsilon
+        exponent = self._drift(clock) + (self.law.alpha * math.log(base) if base > 0 else -math.inf)
+        if self._must_rebuild(exponent, clock):
+            return None
+        return math.exp(exponent) if self.law.alpha > 0 else 1.0
 
     def log_signal(self, signal: Floats) -> Floats:
         """α ln b (n,) of signals (n,); −inf where b is 0, and 0 for all when α is 0."""

@@ -88,7 +88,11 @@ class ReplayIndex:
             if n == 0:
                 return np.zeros(0, np.int64)
             if signals is None:
-                signals = np.full(n, self._new_signal())
+                return (
+                    self._insert_same(n)
+                    if relevances is None
+                    else self._insert_many(n, np.full(n, self._new_signal()), relevances)
+                )
             return self._insert_many(n, signals, relevances)
 
     def draw(self, batch: int, replace: bool = True) -> Draw:
@@ -260,6 +264,18 @@ class ReplayIndex:
         items.version[slot] = -1
         self._forest.put_one(slot, number, self._default_boost, self.clock)
         return np.array((slot,))
+
+    def _insert_same(self, n: int) -> Ints:
+        # What vector environments do at every step: one weight for all, and one kernel.
+        items, forest, signal = self._items, self._forest, self._new_signal()
+        weight = forest.weight_of(signal, self.clock) if forest.least is None else None
+        if weight is None:
+            return self._insert_many(n, np.full(n, signal), None)
+        start = items.claim(n)
+        numbers = (signal, self.law.default_relevance, weight)
+        for low, high in items.pieces(start, n):
+            forest.put_same(low, high, numbers, self._default_boost, self.clock)
+        return items.stretch(start, n)
 
     def _insert_many(self, n: int, signals: Floats, relevances: Floats | None) -> Ints:
         items, forest = self._items, self._forest

@@ -71,6 +71,12 @@ class Items:
                 # Odd + 2 for a live slot, even + 1 for a dead one: odd either way.
                 self.generation[low:high] = (self.generation[low:high] + 1) | 1
                 self.birth[low:high] = clock
+        self.claim(count)
+        return start
+
+    def claim(self, count: int) -> int:
+        """Count ``count`` new items at the head as stored; returns their first slot. The columns are the caller's."""
+        start = self.head
         self.head = (start + count) % self.capacity
         self.size = min(self.size + count, self.capacity)
         self.inserted += count

@@ -10,6 +10,8 @@ from numba import njit
 
 from nser.replay.types import Floats, Ints
 
+TOP = 1024  # nodes of the level from which a search starts, as a power of two
+
 
 @njit(cache=True, nogil=True)
 def sum_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
@@ -96,26 +98,93 @@ def put_one(sums: Floats, maxima: Floats, node: int, weight: float, signal: floa
 
 
 @njit(cache=True, nogil=True)
+def put_same(
+    columns: tuple[Ints, Ints, Ints, Floats, Floats],
+    trees: tuple[Floats, Floats],
+    stretch: tuple[int, int, int],
+    clock: int,
+    numbers: tuple[float, float, float],
+) -> None:
+    """Put new items that are all alike into slots start … stop − 1: their columns, and their leaves of both trees.
+
+    columns: birth, generation, version, signal, relevance; trees: of sums, of maxima; stretch: leaf, start, stop;
+    numbers: signal, relevance, weight.
+    """
+    birth, generation, version, signals, relevances = columns
+    sums, maxima = trees
+    leaf, start, stop = stretch
+    signal, relevance, weight = numbers
+    for slot in range(start, stop):
+        birth[slot] = clock
+        # Odd + 2 for a live slot, even + 1 for a dead one: odd either way.
+        generation[slot] = (generation[slot] + 1) | 1
+        version[slot] = -1
+        signals[slot] = signal
+        relevances[slot] = relevance
+        sums[leaf + slot] = weight
+        maxima[leaf + slot] = signal
+    low = (leaf + start) >> 1
+    high = (leaf + stop - 1) >> 1
+    while low > 0:
+        for node in range(low, high + 1):
+            sums[node] = sums[2 * node] + sums[2 * node + 1]
+            maxima[node] = max(maxima[2 * node], maxima[2 * node + 1])
+        low >>= 1
+        high >>= 1
+
+
+@njit(cache=True, nogil=True)
 def sum_find(nodes: Floats, leaf: int, targets: Floats) -> Ints:
     """Slots (n,) whose cumulative weight holds ``targets`` (n,), each in [0, total); ``targets`` is used up.
 
-    Goes right only into a subtree of positive weight, so a target that rounding put at or past the right edge
+    The search starts in the running sums of a level of at most ``TOP`` nodes, and goes down from there. It stops
+    at and goes into subtrees of positive weight alone, so a target that rounding put at or past the right edge
     still finds a positive leaf.
     """
     count = targets.size
-    found = np.ones(count, np.int64)
-    width = leaf
+    wide = min(TOP, leaf)
+    sums = np.empty(wide)
+    total = 0.0
+    last = 0  # the last node that adds to the sum
+    for k in range(wide):
+        before = total
+        total += nodes[wide + k]
+        sums[k] = total
+        if total > before:
+            last = k
+    # Unsigned, for numba asks of every signed index whether it counts from the end.
+    found = np.empty(count, np.uint64)
+    one = np.uint64(1)
+    at = 0
+    for i in range(count):
+        target = targets[i]
+        # Targets come sorted, nearly always: walk on from the last one; else look it up.
+        if at > 0 and target < sums[at - 1]:
+            at = np.searchsorted(sums, target, side="right")
+        steps = 0
+        while at < last and sums[at] <= target:
+            at += 1
+            steps += 1
+            if steps == 64:
+                at = np.searchsorted(sums, target, side="right")
+                break
+        at = min(at, last)
+        if at > 0:
+            targets[i] = target - sums[at - 1]
+        found[i] = wide + at
+    width = leaf // wide
     while width > 1:
         for i in range(count):
-            child = 2 * found[i]
+            child = found[i] << one
             left = nodes[child]
-            right = np.int64((targets[i] >= left) & (nodes[child + 1] > 0.0))
-            targets[i] -= left * right
+            right = np.uint64((targets[i] >= left) & (nodes[child + one] > 0.0))
+            targets[i] -= left * np.float64(right)
             found[i] = child + right
         width >>= 1
+    slots = np.empty(count, np.int64)
     for i in range(count):
-        found[i] -= leaf
-    return found
+        slots[i] = np.int64(found[i]) - leaf
+    return slots
 
 
 @njit(cache=True, nogil=True)

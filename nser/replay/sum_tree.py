@@ -23,6 +23,14 @@ class Kernels(Protocol):
     def sum_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
     def max_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
     def put_one(self, sums: Floats, maxima: Floats, node: int, weight: float, signal: float) -> None: ...  # noqa: D102
+    def put_same(  # noqa: D102
+        self,
+        columns: tuple[Ints, Ints, Ints, Floats, Floats],
+        trees: tuple[Floats, Floats],
+        stretch: tuple[int, int, int],
+        clock: int,
+        numbers: tuple[float, float, float],
+    ) -> None: ...
     def sum_find(self, nodes: Floats, leaf: int, targets: Floats) -> Ints: ...  # noqa: D102
     def admit(  # noqa: D102
         self, slots: Ints, generations: Ints, current: Ints, values: Floats

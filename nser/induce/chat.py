@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from nser.induce.cassette import Call, Cassette, Reply
+from nser.induce.decoding import decoding_grammar
 from nser.induce.evidence import Evidence
 from nser.induce.model import BudgetError, Model, ModelError
 from nser.induce.prompt import INDUCE, REPAIR, Message, induction_messages, repair_messages, template_version
-from nser.rules.grammar import grammar
 from nser.rules.store import RuleSet
 from nser.rules.verdict import Verdict
 
@@ -113,7 +113,7 @@ class ChatProposer:
         except ModelError as error:
             self.failures.append(error)
             return answers
-        text = grammar(engine, evidence.vocabulary.signature) if engine else ""
+        text = decoding_grammar(engine, evidence.vocabulary.signature) if engine else ""
         for number in range(samples):
             call = Call(
                 self.model.name,

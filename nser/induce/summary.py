@@ -124,6 +124,8 @@ class _Facts:
 
     def at(self, row: int) -> str:
         held = [atom for atom, true in zip(self.atoms, self.truth[row], strict=True) if true]
+        if held and row:
+            return ", ".join(held)  # numbers are told at the start, and where nothing else tells states apart
         held += [f"{name} = {value:.3g}" for name, value in zip(self.features, self.numbers[row], strict=True)]
         return ", ".join(held) or "nothing holds"
 

@@ -38,6 +38,7 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     | `MiniGrid-KeyCorridorSxRy-v0`, x from 3, y from 1     | the same                                            |
     | `MiniGrid-LavaGapSN-v0`, N from 5                     | the same                                            |
     | `MiniGrid-FourRooms-v0`                               | the same                                            |
+    | `nser/Sokoban-v0`, `nser/Sokoban-NxN-BOXES-v0`        | `size`, `boxes`, `max_steps`                        |
 
     Every other id and its arguments go to `gymnasium.make`; MiniGrid's ids need no import of minigrid. Images are
     passed through as they are.

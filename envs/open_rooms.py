@@ -88,14 +88,15 @@ class FourRooms(GridWorld, FourRoomsEnv):
         # The goal may lie in a gap, so a gap is whatever is no wall.
         self._gaps = [cell for cell in crossings if getattr(self.grid.get(*cell), "type", "") != "wall"]
         self._away = self._ways()
-        self._exits: dict[Place, Place] = {}
+        self._known: dict[Place, tuple[Place, bool, bool]] = {}  # found once a cell, as neither goal nor gaps move
 
     def _facts(self) -> NDArray:
         here = self.agent_pos
-        if here not in self._exits:
-            self._exits[here] = self._exit(here)
-        facts = bool(self._rooms(here) & self._rooms(self._goal)), here in self._gaps
-        return self._row((self._exits[here], self._goal), facts, self._ahead())
+        if here not in self._known:
+            at_home = bool(self._rooms(here) & self._rooms(self._goal))
+            self._known[here] = self._goal if at_home else self._exit(here), at_home, here in self._gaps
+        way, at_home, in_gap = self._known[here]
+        return self._row((way, self._goal), (at_home, in_gap), self._ahead())
 
     def _rooms(self, place: Place) -> set[Place]:
         """The room of a cell as (right half, lower half); both rooms of a gap."""
@@ -105,8 +106,6 @@ class FourRooms(GridWorld, FourRoomsEnv):
         return {(column, row) for column in columns for row in rows}
 
     def _exit(self, here: Place) -> Place:
-        if self._rooms(here) & self._rooms(self._goal):
-            return self._goal
         gaps = [gap for gap in self._gaps if gap != here and self._rooms(gap) & self._rooms(here)]
         return min(gaps, key=lambda gap: _apart(here, gap) + self._away[gap])
 

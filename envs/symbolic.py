@@ -53,6 +53,12 @@ SYMBOLIC = (
         r"LavaGapS(?P<size>\d{1,3})", "nser.envs.open_rooms:LavaGap", tuple(f"LavaGapS{size}" for size in (5, 6, 7))
     ),
     Symbolic("FourRooms", "nser.envs.open_rooms:FourRooms", ("FourRooms",)),
+    Symbolic(
+        r"Sokoban(?:-(?P<size>\d{1,2})x(?P=size)-(?P<boxes>\d{1,2}))?",
+        "nser.envs.sokoban:Sokoban",
+        ("Sokoban", "Sokoban-6x6-1", "Sokoban-8x8-3"),
+        of_minigrid=False,
+    ),
 )
 
 

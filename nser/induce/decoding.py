@@ -21,7 +21,9 @@ NARROWED = {
     "NUMBER": r"NUMBER: /-?[0-9]{1,4}(\.[0-9]{1,3})?/",
     "time": 'time: "t"',
 }
-DROPPED = frozenset("formula implication closed_or closed_and closed primary window weight INT _or _iff".split())
+DROPPED = frozenset(
+    {"formula", "implication", "closed_or", "closed_and", "closed", "primary", "window", "weight", "INT", "_or", "_iff"}
+)
 
 
 def decoding_grammar(engine: Engine, signature: Signature) -> str:

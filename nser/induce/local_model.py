@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from nser.induce.cassette import Call, Reply
@@ -94,22 +95,21 @@ class GrammarMask:
     def __init__(self, tokenizer: Any, grammar: str, prompt_length: int) -> None:
         import llguidance
         import llguidance.hf
-        import llguidance.torch
 
-        self._kernels = llguidance.torch
         vocabulary = llguidance.hf.from_tokenizer(tokenizer)
         self._matcher = llguidance.LLMatcher(vocabulary, llguidance.grammar_from("lark", grammar), log_level=0)
-        self._mask = llguidance.torch.allocate_token_bitmask(1, vocabulary.vocab_size)
         self._read = prompt_length
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Scores [1, V] of the next token, masked in place of a copy."""
+        """Scores [1, V] of the next token, as a masked copy."""
         for token in input_ids[0, self._read :].tolist():
             self._matcher.consume_token(token)
         self._read = input_ids.shape[1]
         if self._matcher.is_stopped():
             return scores
-        self._kernels.fill_next_token_bitmask(self._matcher, self._mask, 0)
-        masked = scores.clone()
-        self._kernels.apply_token_bitmask_inplace(masked, self._mask.to(scores.device))
-        return masked
+        # A bit for each token, the lowest first; a model may have more rows than its tokenizer has tokens.
+        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
+        allowed = torch.zeros(scores.shape[1], dtype=torch.bool)
+        flags = torch.from_numpy(np.unpackbits(bits, bitorder="little").astype(np.bool_))[: scores.shape[1]]
+        allowed[: len(flags)] = flags
+        return scores.masked_fill(~allowed.to(scores.device), -torch.inf)

@@ -21,6 +21,7 @@ from nser.envs.automatic import automatic_vocabulary
 from nser.envs.errors import UnknownEnvironmentError
 from nser.envs.known import KNOWN, Known
 from nser.envs.symbolic import find, register_envs, usual_ids
+from nser.envs.toy_text import MAPS
 from nser.grounding.vocabulary import Vocabulary
 
 __all__ = ["make_env", "register_envs", "vocabulary_of"]
@@ -69,9 +70,9 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
 def vocabulary_of(env: gymnasium.Env[Any, Any]) -> Vocabulary:
     """The vocabulary that rules about this environment may use.
 
-    DoorKey has its own, well-known environments get friendly names and units, and every other one gets
-    `x0`, `x1`, … of its spaces. A wrapper that changes the observations or actions takes their names away,
-    since they would tell untruths of the new numbers.
+    Symbolic environments bring their own, those of FrozenLake, CliffWalking and Taxi are read off their maps,
+    well-known others get friendly names and units, and the rest `x0`, `x1`, … of their spaces. A wrapper that
+    changes the observations or actions takes their names away, since they would tell untruths of the new numbers.
 
     Raises `NoVocabularyError` for images, texts and other spaces that hold no row of numbers.
     """
@@ -82,18 +83,19 @@ def vocabulary_of(env: gymnasium.Env[Any, Any]) -> Vocabulary:
     if isinstance(ready, Vocabulary) and same_observations and same_actions:
         return ready
     base = VERSION.sub("", env.spec.id) if env.spec is not None else type(inner).__name__
+    if base in MAPS and same_observations and same_actions:
+        return MAPS[base](inner)
     known = KNOWN.get(base, Known())
     if not same_observations:
         known = Known(actions=known.actions)
     if not same_actions or not isinstance(env.action_space, spaces.Discrete):
-        known = Known(known.features, factors=known.factors)
+        known = Known(known.features)
     return automatic_vocabulary(
         env.observation_space,
         env.action_space,
         known.features or None,
         re.sub(r"\W+", "_", base).lower(),
         actions=known.actions or None,
-        factors=known.factors if _factors_fit(known, inner) else (),
     )
 
 
@@ -106,13 +108,3 @@ def _nearest(env_id: str) -> tuple[str, ...]:
     folded = {name.lower(): name for name in sorted(known)}
     close = difflib.get_close_matches(env_id.lower(), folded, n=3, cutoff=0.6)
     return tuple(folded[name] for name in close if folded[name] != env_id)
-
-
-def _factors_fit(known: Known, inner: gymnasium.Env[Any, Any]) -> bool:
-    """Whether the state is packed as the table says; FrozenLake also takes maps of other shapes."""
-    space, columns = inner.observation_space, getattr(inner, "ncol", None)
-    return (
-        isinstance(space, spaces.Discrete)
-        and space.n == known.states
-        and (columns is None or columns == known.factors[-1].count)
-    )

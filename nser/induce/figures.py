@@ -1,7 +1,8 @@
-"""What the data says of a rule: support, coverage, precision and lift, with an interval."""
+"""What the data says of a rule: support, coverage, precision, recall and lift, with intervals."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,10 @@ class Figures:
     support:   firings as a share of all rows, in [0, 1]
     coverage:  share of the episodes in which the rule fires at least once, in [0, 1]
     precision: share of the firings whose outcome is above 0, in [0, 1]; NaN without firings
+    recall:    share of the rows whose outcome is above 0 on which the rule fires, in [0, 1]; NaN without such rows
     lift:      mean outcome of the firings less the mean outcome of all rows, in units of return; NaN without firings
     lift_low, lift_high: 95 % bootstrap interval of the lift, episodes resampled whole
+    precision_low, precision_high: 95 % Wilson interval of the precision, firings taken as independent
     """
 
     firings: int
@@ -29,6 +32,9 @@ class Figures:
     lift: float
     lift_low: float
     lift_high: float
+    recall: float = math.nan
+    precision_low: float = math.nan
+    precision_high: float = math.nan
 
 
 def figures(
@@ -58,15 +64,34 @@ def figures(
     usable = n_fired > 0
     lifts = total_fired[usable] / n_fired[usable] - total[usable] / n[usable]
     low, high = np.quantile(lifts, (0.025, 0.975))
+    right, worthy = int((outcomes[fires] > 0).sum()), int((outcomes > 0).sum())
+    precision_low, precision_high = wilson(right, firings)
     return Figures(
         firings=firings,
         support=firings / rows,
         coverage=float((per_episode[:, 2] > 0).mean()),
-        precision=float((outcomes[fires] > 0).mean()),
+        precision=right / firings,
         lift=float(outcomes[fires].mean() - outcomes.mean()),
         lift_low=float(low),
         lift_high=float(high),
+        recall=right / worthy if worthy else math.nan,
+        precision_low=precision_low,
+        precision_high=precision_high,
     )
+
+
+def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
+    """Ends of Wilson's score interval for a share of `right` in `count` trials (Wilson 1927); (0, 1) without any.
+
+    >>> [round(end, 3) for end in wilson(9, 10)]
+    [0.596, 0.982]
+    """
+    if not count:
+        return 0.0, 1.0
+    share, spread = right / count, z * z / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = z * math.sqrt(share * (1 - share) / count + spread / (4 * count)) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def lower_bound(outcomes: NDArray[np.float64]) -> float:

@@ -1,27 +1,27 @@
-"""The induction loop: propose, parse, check, weigh, keep. What is refused is refused with a reason."""
+"""The induction loop: propose, check, weigh, keep. What is refused is refused with a reason.
+
+Checks without data are those of `nser.rules.checks`, checks by data those of `nser.induce.checks`; each says what it
+finds in a `Verdict`. Rules that a person put in force are candidates of every later induction: they keep their weight
+and leave only when data refute them (`D705`), or when the person takes them out, which later proposals do not undo.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nser.experience.trajectories import Trajectories
-from nser.grounding.evaluator import Evaluator
 from nser.grounding.vocabulary import Vocabulary
+from nser.induce.choose import choose
 from nser.induce.evidence import Evidence
-from nser.induce.figures import Figures, figures, lower_bound
+from nser.induce.figures import Figures
 from nser.induce.settings import InductionSettings
-from nser.rules.parse import parse_rules
-from nser.rules.printer import print_rule
-from nser.rules.scope import check_names
-from nser.rules.store import Provenance, RuleSet
-from nser.rules.syntax import Rule, praises
-
-HELD_FIRINGS = 3  # fewer held-out firings than these say nothing for or against
+from nser.induce.standing import beside, retired, standing_rules
+from nser.rules.checks.pipeline import check_reply
+from nser.rules.ruleset import PERSON, Provenance, RuleSet, meaning
+from nser.rules.syntax import Rule
+from nser.rules.verdict import KEPT, Verdict
 
 
 class Proposer(Protocol):
@@ -34,25 +34,12 @@ class Proposer(Protocol):
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What became of one proposal: `code` for programs, `reason` for people."""
-
-    rule: str
-    code: str
-    reason: str
-
-    @property
-    def kept(self) -> bool:
-        """Whether the rule is in the new set."""
-        return self.code == "kept"
-
-
-@dataclass(frozen=True)
 class Induction:
-    """The new set and what became of every proposal."""
+    """The new set and what became of every proposal; `proposals` are those that could be read."""
 
     ruleset: RuleSet
     verdicts: tuple[Verdict, ...]
+    proposals: tuple[Rule, ...] = ()
 
 
 def induce(
@@ -69,98 +56,31 @@ def induce(
     `step` is the environment step, noted as the `since` of rules that `previous` does not hold already.
     """
     evidence = Evidence.from_trajectories(trajectories, vocabulary, settings)
-    parsed = parse_rules(proposer.propose(evidence))
-    verdicts = [Verdict(problem.rule or "", problem.code, str(problem)) for problem in parsed.problems]
-    grounded: list[Rule] = []
-    for rule in parsed.rules:
-        problems = check_names(rule, vocabulary.signature)
-        if problems:
-            verdicts.append(Verdict(rule.name, problems[0].code, str(problems[0])))
-        else:
-            grounded.append(rule)
-    kept, judged = select(grounded, evidence)
-    version = previous.version + 1 if previous else 1
-    since = _known_since(previous)
-    provenance = {
-        rule.name: _provenance(rule, figure, proposer.name, since.get(_meaning(rule), step)) for rule, figure in kept
-    }
-    ruleset = RuleSet(tuple(rule for rule, _ in kept), version, provenance)
-    return Induction(ruleset, (*verdicts, *judged))
+    checked = check_reply(proposer.propose(evidence), vocabulary.signature)
+    before = previous or RuleSet()
+    standing = standing_rules(before, vocabulary)
+    proposals, refused = beside(checked.rules, standing, before, vocabulary)
+    chosen = choose(proposals, evidence, standing)
+    since = {meaning(rule): known.since for rule in before.rules if (known := before.provenance.get(rule.name))}
+    theirs = {rule.name for rule in standing}
+    provenance = {}
+    for rule, figure in chosen.kept:
+        proposed_by = PERSON if rule.name in theirs else proposer.name
+        known_since = since.get(meaning(rule))
+        provenance[rule.name] = _provenance(figure, proposed_by, step if known_since is None else known_since)
+    kept = tuple(rule for rule, _ in chosen.kept)
+    gone = retired(before, kept, chosen, evidence, step)
+    ruleset = RuleSet(kept, before.version + 1, provenance, retired=gone)
+    return Induction(ruleset, (*checked.verdicts, *refused, *chosen.verdicts), proposals)
 
 
 def select(rules: Sequence[Rule], evidence: Evidence) -> tuple[list[tuple[Rule, Figures]], list[Verdict]]:
-    """Judge rules by data, the best-founded first, and weigh those that stay.
-
-    A rule stays if it fires often enough, if its lift on held-out episodes is above 0, if the lower bound of
-    its mean outcome over all rows is, and if the rows on which no better rule fires still say so. Its weight is the
-    square root of that bound relative to the best one's: graded scores replay better than equal ones.
-    """
-    fires = crisp_firings(rules, evidence)
-    outcomes = evidence.outcomes
-    bounds = [
-        lower_bound(outcomes[mask]) if praises(rule) else -np.inf for rule, mask in zip(rules, fires, strict=True)
-    ]
-    order = sorted(range(len(rules)), key=lambda i: -bounds[i] * np.sqrt(fires[i].sum()) if bounds[i] > 0 else np.inf)
-    free = np.ones(len(outcomes), np.bool_)
-    kept: list[tuple[Rule, Figures]] = []
-    strengths: list[float] = []
-    verdicts: list[Verdict] = []
-    held = evidence.held
-    episodes = evidence.trajectories.episodes
-    for i in order:
-        figure = figures(fires[i][held], outcomes[held], episodes[held])
-        verdict = _judge(rules[i], fires[i], figure, bounds[i], outcomes[fires[i] & free], evidence)
-        verdicts.append(verdict)
-        if verdict.kept and len(kept) < evidence.settings.max_rules:
-            kept.append((rules[i], figure))
-            strengths.append(bounds[i])
-            free &= ~fires[i]
-    top = max(strengths, default=1.0)
-    weighted = [
-        (replace(rule, weight=round(float(np.sqrt(bound / top)), 3)), figure)
-        for (rule, figure), bound in zip(kept, strengths, strict=True)
-    ]
-    return weighted, verdicts
+    """The rules that data support, weighed, with their figures on held-out episodes, and a verdict on each."""
+    chosen = choose(rules, evidence)
+    return chosen.kept, chosen.verdicts
 
 
-def crisp_firings(rules: Sequence[Rule], evidence: Evidence) -> list[NDArray[np.bool_]]:
-    """For each rule the [N] rows on which body and head hold."""
-    if not rules:
-        return []
-    evaluator = Evaluator(rules, evidence.vocabulary, sharpness=None)
-    firing = evaluator.firings(evidence.trajectories.steps()).detach().numpy() > 0.5
-    return list(firing.T)
-
-
-def _judge(
-    rule: Rule,
-    fires: NDArray[np.bool_],
-    figure: Figures,
-    bound: float,
-    new: NDArray[np.float64],
-    evidence: Evidence,
-) -> Verdict:
-    least = evidence.settings.min_firings
-    count = int(fires.sum())
-    if not praises(rule):
-        return Verdict(rule.name, "D700", "its head is not good(t), which is the only claim that outcomes can judge")
-    if count < least:
-        return Verdict(rule.name, "D701", f"it fired {count} times, expected at least {least}; wait for more episodes")
-    if figure.firings < HELD_FIRINGS:
-        return Verdict(
-            rule.name, "D702", f"it fired {figure.firings} times in held-out episodes, expected {HELD_FIRINGS} or more"
-        )
-    if not figure.lift > 0:
-        return Verdict(rule.name, "D703", f"its lift on held-out episodes is {figure.lift:.4f}, expected above 0")
-    if not bound > 0:
-        return Verdict(rule.name, "D704", f"the lower bound of its mean outcome is {bound:.4f}, expected above 0")
-    if len(new) < least or not lower_bound(new) > 0:
-        return Verdict(rule.name, "D801", f"better rules fire already on all but {len(new)} of its {count} firings")
-    return Verdict(rule.name, "kept", f"lift {figure.lift:.4f} on held-out episodes, {count} firings")
-
-
-def _provenance(rule: Rule, figure: Figures, proposer: str, since: int) -> Provenance:
-    del rule
+def _provenance(figure: Figures, proposer: str, since: int) -> Provenance:
     return Provenance(
         proposer=proposer,
         since=since,
@@ -171,17 +91,8 @@ def _provenance(rule: Rule, figure: Figures, proposer: str, since: int) -> Prove
         lift_low=figure.lift_low,
         lift_high=figure.lift_high,
         firings=figure.firings,
-        verdict="kept",
+        verdict=KEPT,
+        recall=figure.recall,
+        precision_low=figure.precision_low,
+        precision_high=figure.precision_high,
     )
-
-
-def _meaning(rule: Rule) -> str:
-    """What makes two rules the same over time: all but the weight."""
-    return print_rule(replace(rule, weight=1.0))
-
-
-def _known_since(previous: RuleSet | None) -> Mapping[str, int]:
-    if previous is None:
-        return {}
-    known = {_meaning(rule): previous.provenance.get(rule.name) for rule in previous.rules}
-    return {text: found.since for text, found in known.items() if found and found.since is not None}

@@ -13,7 +13,8 @@ from nser.envs.automatic import automatic_vocabulary
 from nser.envs.check import random_steps
 from nser.envs.errors import NoVocabularyError
 from nser.envs.known import KNOWN, Factor, Feature
-from nser.envs.make import make_env, vocabulary_of
+from nser.envs.make import make_env
+from nser.envs.toy_text import TAXI_FACTORS
 from nser.grounding.errors import VocabularyError
 from nser.grounding.steps import Steps, single_steps
 from nser.grounding.vocabulary import Vocabulary
@@ -147,7 +148,7 @@ def test_multi_discrete_and_binary_actions() -> None:
 def test_factors_unpack_a_state() -> None:
     steps = random_steps(make_env("Taxi-v4"), 300)
     env: Any = make_env("Taxi-v4").unwrapped
-    vocabulary = vocabulary_of(env)
+    vocabulary = automatic_vocabulary(env.observation_space, env.action_space, factors=TAXI_FACTORS)
     assert "state_is" not in vocabulary.predicates  # 500 constants
     decoded = [tuple(int(i) for i in env.decode(int(state))) for state in steps.observations[:, 0]]
     assert value(vocabulary, steps, "row") == [row for row, *_ in decoded]
@@ -157,16 +158,12 @@ def test_factors_unpack_a_state() -> None:
 
 
 def test_few_states_stay_beside_their_factors() -> None:
-    vocabulary = vocabulary_of(make_env("FrozenLake-v1"))
+    factors = [Factor("row", 4, 4, "cells", "row"), Factor("column", 1, 4, "cells", "column")]
+    vocabulary = automatic_vocabulary(spaces.Discrete(16), TWO, factors=factors)
     assert list(vocabulary.predicates) == ["state_is", "row", "column", "action_is"]
     one_hot = rows(np.eye(16)[[0, 6, 15]])
     assert value(vocabulary, one_hot, "row") == [0, 1, 3]
     assert value(vocabulary, one_hot, "column") == [0, 2, 3]
-
-
-def test_map_of_another_shape_gets_no_rows_and_columns() -> None:
-    env = make_env("FrozenLake-v1", desc=["SFFFFFFF", "FFFFFFFG"])
-    assert list(vocabulary_of(env).predicates) == ["state_is", "action_is"]
 
 
 @pytest.mark.parametrize(
@@ -240,10 +237,8 @@ def test_vocabularies_survive_pickling(observations: Any, actions: Any) -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_name_of_the_table_may_stand_in_a_rule(name: str) -> None:
     known = KNOWN[name]
-    space: Any = spaces.Box(0, 1, (len(known.features),)) if known.features else spaces.Discrete(known.states)
+    space: Any = spaces.Box(0, 1, (len(known.features),)) if known.features else spaces.Discrete(4)
     actions: Any = spaces.Discrete(len(known.actions)) if known.actions else spaces.Box(-1, 1, (1,))
-    vocabulary = automatic_vocabulary(
-        space, actions, known.features or None, actions=known.actions or None, factors=known.factors
-    )
+    vocabulary = automatic_vocabulary(space, actions, known.features or None, actions=known.actions or None)
     meanings = [signature.doc for signature in vocabulary.signature.predicates.values()]
     assert all(meanings)

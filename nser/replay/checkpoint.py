@@ -130,7 +130,8 @@ def write(state: dict[str, Any], path: str | PathLike[str]) -> None:
 def read(path: str | PathLike[str]) -> dict[str, Any]:
     """The state that ``write`` wrote, unchecked; raises ``CheckpointError`` for any other file."""
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
+        # Opened here: np.load leaves a file that is no archive open.
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             state = {name: file[name] for name in file.files if name != "scalars"}
             scalars = json.loads(str(file["scalars"]))
     except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nser.replay.index import ReplayIndex
-from nser.scorers.background import Background, BackgroundFigures
+from nser.background import Background, BackgroundFigures
 
 Frames = NDArray[np.uint8]
 

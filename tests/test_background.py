@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from nser.errors import NserError
-from nser.scorers.background import Background
+from nser.background import Background
 
 
 class Gate:

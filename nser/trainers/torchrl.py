@@ -79,7 +79,8 @@ class IndexSampler(Sampler):
                 f"places in ring order from {self._next}",
                 "Use the default writer, and the storage's max_size as capacity.",
             )
-        self.index.insert(len(slots))
+        for start in range(0, len(slots), self.capacity):  # torchrl takes more than fits, and keeps the last
+            self.index.insert(min(self.capacity, len(slots) - start))
         self._next = (self._next + len(slots)) % self.capacity
         self._unscored[slots] = True
 

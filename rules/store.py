@@ -7,11 +7,10 @@ figures of a rule hold for its text: once a person edits more of it than the wei
 from __future__ import annotations
 
 import json
-import math
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,51 +18,14 @@ from nser.files import write_text
 from nser.rules.errors import ProvenanceError, RuleError, RuleFileError
 from nser.rules.parse import parse_rules
 from nser.rules.printer import print_rule
+from nser.rules.ruleset import Provenance, Retired, RuleSet, is_known, meaning
 from nser.rules.syntax import Rule
+
+__all__ = ["MAX_BYTES", "Provenance", "Retired", "RuleSet", "load_rules", "load_written", "read_text", "save_rules"]
 
 SUFFIX = ".rules"
 MAX_BYTES = 4 * 1024 * 1024
 _HEADER = re.compile(r"^# nser rules, version (\d{1,9})\b", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Who proposed a rule, and what held-out data said of it; `None` where nobody knows.
-
-    `support` is the fraction of steps on which the body holds, `coverage` that of the good (or bad) steps
-    it covers, `precision` that of its firings which are good (or bad), `lift` its gain over the base rate
-    with the ends of its interval, `firings` a count, `since` the environment step of its proposal.
-    """
-
-    proposer: str | None = None
-    since: int | None = None
-    support: float | None = None
-    coverage: float | None = None
-    precision: float | None = None
-    lift: float | None = None
-    lift_low: float | None = None
-    lift_high: float | None = None
-    firings: int | None = None
-    prompt_hash: str | None = None
-    reply_hash: str | None = None
-    verdict: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON values of the fields that are known; a NaN or infinite figure counts as unknown."""
-        return {name: value for name, value in asdict(self).items() if _is_known(value)}
-
-
-@dataclass(frozen=True, slots=True)
-class RuleSet:
-    """Rules in the order of their file, a version, and the provenance of those whose origin is known.
-
-    `problems` is what was wrong with the files it was read from; it takes no part in equality.
-    """
-
-    rules: tuple[Rule, ...] = ()
-    version: int = 0
-    provenance: Mapping[str, Provenance] = field(default_factory=dict)
-    problems: tuple[RuleError, ...] = field(default=(), compare=False)
 
 
 def load_rules(path: Path | str) -> RuleSet:
@@ -76,16 +38,39 @@ def load_rules(path: Path | str) -> RuleSet:
     path = Path(path)
     if path.suffix == ".json":
         raise RuleFileError(f"{path}", (f"the text of the rules, {path.with_suffix(SUFFIX).name}",))
-    text = _read(path, "a UTF-8 text of rules")
+    return _ruleset(path, read_text(path))
+
+
+def load_written(path: Path | str) -> RuleSet:
+    """The rules as nser wrote them to a file, whatever a person made of the file since.
+
+    The text that was written stands in the provenance beside it; where that is missing the file is read as it is.
+    """
+    path = Path(path)
+    text = beside_of(path).get("written")
+    return _ruleset(path, text if isinstance(text, str) else read_text(path))
+
+
+def beside_of(path: Path) -> dict[str, Any]:
+    """What stands in the JSON file beside a rule file; empty where there is none that can be read."""
+    try:
+        content = json.loads(read_text(path.with_suffix(".json"), "the provenance of the rules"))
+    except (RuleFileError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _ruleset(path: Path, text: str) -> RuleSet:
     parsed = parse_rules(text, strict=True)
     header = _HEADER.search(text)
     beside = path.with_suffix(".json")
     provenance: dict[str, Provenance] = {}
+    retired: tuple[Retired, ...] = ()
     problems = [*parsed.problems]
     if header or beside.exists():
-        provenance, broken = _provenance(beside, parsed.rules)
+        provenance, retired, broken = _provenance(beside, parsed.rules)
         problems += broken
-    return RuleSet(parsed.rules, int(header[1]) if header else 0, provenance, tuple(problems))
+    return RuleSet(parsed.rules, int(header[1]) if header else 0, provenance, tuple(problems), retired)
 
 
 def save_rules(path: Path | str, ruleset: RuleSet) -> None:
@@ -102,7 +87,9 @@ def save_rules(path: Path | str, ruleset: RuleSet) -> None:
         f"# nser rules, version {ruleset.version}. Edit freely: this file is what counts,\n"
         f"# and the figures of its rules are in {beside.name}.\n"
     )
-    text = header + "".join(f"\n{print_rule(rule)}\n" for rule in ruleset.rules)
+    # Why rules left is for whoever edits the file: read as comments, it is no part of the rules.
+    left = "".join(f"\n# left: {one.text}\n#   {one.code}, {one.sentence}\n" for one in ruleset.retired)
+    text = header + "".join(f"\n{print_rule(rule)}\n" for rule in ruleset.rules) + left
     parsed = parse_rules(text, strict=True)
     if parsed.rules != ruleset.rules:
         reason = str(parsed.problems[0]) if parsed.problems else "a rule that does not read back as it is"
@@ -110,32 +97,25 @@ def save_rules(path: Path | str, ruleset: RuleSet) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # The figures first: their rules are the old ones then, and figures of other rules are passed over.
-        write_text(beside, _as_json(ruleset))
+        write_text(beside, _as_json(ruleset, text))
         write_text(path, text)
     except OSError as error:
         raise RuleFileError(f"{path}: {_reason(error)}", ("a place that can be written",)) from error
 
 
-def _as_json(ruleset: RuleSet) -> str:
+def _as_json(ruleset: RuleSet, text: str) -> str:
     known = {
-        rule.name: {"text": _meaning(rule), **ruleset.provenance[rule.name].as_dict()}
+        rule.name: {"text": meaning(rule), **ruleset.provenance[rule.name].as_dict()}
         for rule in ruleset.rules
         if rule.name in ruleset.provenance
     }
-    return json.dumps({"version": ruleset.version, "rules": known}, indent=1, allow_nan=False) + "\n"
+    retired = [one.as_dict() for one in ruleset.retired]
+    content = {"version": ruleset.version, "rules": known, "retired": retired, "written": text}
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _meaning(rule: Rule) -> str:
-    """What figures are about: all of a rule but its weight."""
-    return print_rule(replace(rule, weight=1.0))
-
-
-def _is_known(value: object) -> bool:
-    return value is not None and not (isinstance(value, float) and not math.isfinite(value))
-
-
-def _read(path: Path, content: str) -> str:
-    """The text of a file that should hold some content. Raises RuleFileError."""
+def read_text(path: Path, content: str = "a UTF-8 text of rules") -> str:
+    """The text of a file that should hold some content, at most 4 MiB of UTF-8. Raises RuleFileError."""
     expected = (content,)
     try:
         status = path.stat()
@@ -161,33 +141,45 @@ def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _provenance(path: Path, rules: tuple[Rule, ...]) -> tuple[dict[str, Provenance], list[RuleError]]:
-    """The provenance of those rules whose text it is about, and what is wrong with the file."""
+def _provenance(
+    path: Path, rules: tuple[Rule, ...]
+) -> tuple[dict[str, Provenance], tuple[Retired, ...], list[RuleError]]:
+    """The provenance of those rules whose text it is about, what left, and what is wrong with the file."""
     try:
-        content = json.loads(_read(path, "the provenance of the rules"))
+        content = json.loads(read_text(path, "the provenance of the rules"))
     except RuleFileError as error:
-        return {}, [ProvenanceError(error.found, error.expected)]
+        return {}, (), [ProvenanceError(error.found, error.expected)]
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        return {}, [ProvenanceError(f"{path}: {reason}", ("JSON",))]
+        return {}, (), [ProvenanceError(f"{path}: {reason}", ("JSON",))]
     told = content.get("rules") if isinstance(content, dict) else None
     if not isinstance(told, dict):
-        return {}, [ProvenanceError(f"{path} without `rules`", ("what nser wrote",))]
+        return {}, (), [ProvenanceError(f"{path} without `rules`", ("what nser wrote",))]
     found: dict[str, Provenance] = {}
     problems: list[RuleError] = []
     for rule in rules:
         entry = told.get(rule.name)
-        if isinstance(entry, dict) and entry.get("text") == _meaning(rule):
+        if isinstance(entry, dict) and entry.get("text") == meaning(rule):
             try:
                 found[rule.name] = _entry(entry)
             except TypeError as error:
                 problems.append(ProvenanceError(f"{path}: {error}", ("what nser wrote",), rule=rule.name))
-    return found, problems
+    return found, _retired(content.get("retired")), problems
+
+
+def _retired(told: object) -> tuple[Retired, ...]:
+    """The rules that left; an entry that is not as nser wrote it is passed over."""
+    names = {one.name: int if one.name == "step" else str for one in fields(Retired)}
+    found = []
+    for entry in told if isinstance(told, list) else []:
+        if isinstance(entry, dict) and all(type(entry.get(name)) is kind for name, kind in names.items()):
+            found.append(Retired(**{name: entry[name] for name in names}))
+    return tuple(found)
 
 
 def _entry(entry: Mapping[str, Any]) -> Provenance:
     """One rule's provenance; keys of a later version are passed over. Raises TypeError."""
-    values = {name: entry[name] for name in _KINDS if _is_known(entry.get(name))}
+    values = {name: entry[name] for name in _KINDS if is_known(entry.get(name))}
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, _KINDS[name]):
             raise TypeError(f"{value!r:.60} as {name}")

@@ -101,8 +101,10 @@ class RunCallback(BaseCallback):
             raise RunStopped(self.run.path, step)
 
     def save(self) -> None:
-        """Write a checkpoint beside the old one and put it in its place; nothing in it waits for a score."""
-        self.session.buffer.score_new()
+        """Write a checkpoint beside the old one and put it in its place.
+
+        Saving changes nothing: what waits for its score waits on, so that a run stopped here goes on as one that was not.
+        """
         write_archive(self.run.checkpoint, self.state())
 
     def finish(self) -> Evaluation | None:

@@ -15,7 +15,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari]'
 	touch $@
 
 lint: setup

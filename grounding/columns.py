@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nser.grounding.lower import lower
+from nser.grounding.vocabulary import ACTION_IS
 from nser.rules.signature import Signature
 from nser.rules.syntax import (
     And,
+    Atom,
     Comparison,
     Formula,
     Iff,
@@ -45,7 +47,9 @@ class Learnable:
 class Columns:
     """The compiled form of `R` rules over `C` columns.
 
-    formulas:  [C] lowered formulas without negation at the top
+    formulas:  [C] lowered formulas without negation at the top: atoms first (of these the actions last), then
+               comparisons, then all others, so that each kind is one block of rows
+    atoms, comparisons: how many there are of these
     bodies, heads: [R] tuples of (column, positive?) whose conjunction they are; an empty head is one that data
                judges and is taken as true
     learnable: the thresholds that training may move; comparison k of them stands in the columns as a
@@ -53,6 +57,8 @@ class Columns:
     """
 
     formulas: tuple[Formula, ...]
+    atoms: int
+    comparisons: int
     bodies: tuple[tuple[tuple[int, bool], ...], ...]
     heads: tuple[tuple[tuple[int, bool], ...], ...]
     learnable: tuple[Learnable, ...]
@@ -73,7 +79,23 @@ def compile_rules(rules: Sequence[Rule], signature: Signature) -> Columns:
         bodies.append(columns_of(rule.body, rule))
         judged = praises(rule) or blames(rule)
         heads.append(() if judged else columns_of(rule.head, rule))
-    return Columns(tuple(numbers), tuple(bodies), tuple(heads), tuple(learnable))
+    order = sorted(numbers, key=_kind)  # stable: within a kind in reading order
+    place = {numbers[formula]: new for new, formula in enumerate(order)}
+    kinds = [_kind(formula) for formula in order]
+    return Columns(
+        formulas=tuple(order),
+        atoms=kinds.count(0) + kinds.count(1),
+        comparisons=kinds.count(2),
+        bodies=tuple(tuple((place[column], sign) for column, sign in body) for body in bodies),
+        heads=tuple(tuple((place[column], sign) for column, sign in head) for head in heads),
+        learnable=tuple(learnable),
+    )
+
+
+def _kind(formula: Formula) -> int:
+    if isinstance(formula, Atom):
+        return 1 if formula.predicate == ACTION_IS else 0
+    return 2 if isinstance(formula, Comparison) else 3
 
 
 def map_comparisons(formula: Formula, change: Callable[[Comparison], Formula]) -> Formula:

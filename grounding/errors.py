@@ -29,3 +29,13 @@ class DegreeError(NserError, ValueError):
 
 class UngroundedError(NserError, ValueError):
     """A formula that this vocabulary or this kind of data can't give a degree to."""
+
+
+class ImplicationWarning(UserWarning):
+    """Someone scores steps by the truth of implications."""
+
+    def __str__(self) -> str:
+        return (
+            "scoring by the truth of the implication gives nearly all of the replay to steps of which the rules say "
+            "nothing, because an implication is true wherever its body is false; use mode='support'"
+        )

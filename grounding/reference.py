@@ -12,8 +12,9 @@ from nser.grounding.interpret import interpret
 from nser.grounding.lower import lower
 from nser.grounding.operators import PRODUCT, Logic
 from nser.grounding.steps import Steps
+from nser.grounding.temporal import shift
 from nser.grounding.vocabulary import Vocabulary
-from nser.rules.syntax import Atom, Comparison, Formula, Rule, blames, praises
+from nser.rules.syntax import Atom, Comparison, Formula, Rule, Window, blames, praises
 
 
 def reference_truths(
@@ -38,7 +39,7 @@ def reference_truths(
                 return vocabulary.degrees(item, steps)
             return hold(_margin(item, vocabulary, steps, given, sharpness, ranges or {}), sharpness)
 
-        return interpret(lower(formula, vocabulary.signature), leaf, steps.episodes, logic)
+        return interpret(lower(formula, vocabulary.signature), leaf, steps.episodes, logic, stacked)
 
     bodies, heads = [], []
     for rule in rules:
@@ -46,6 +47,15 @@ def reference_truths(
         judged = praises(rule) or blames(rule)
         heads.append(torch.ones(len(steps)) if judged else truth(rule.head))
     return torch.stack(bodies, 1), torch.stack(heads, 1)
+
+
+def stacked(operator: str, degrees: Tensor, window: Window, episodes: Tensor, logic: Logic) -> Tensor:
+    """[T] the window as it is written: one shifted copy of the degrees for each of its steps, joined at once."""
+    sign = -1 if operator in ("prev", "once") else 1
+    outside = 1.0 if operator == "always" else 0.0
+    steps = range(window.start, window.stop + 1)
+    moved = torch.stack([shift(degrees, sign * k, episodes, outside) for k in steps])
+    return logic.all_of(moved, 0) if operator == "always" else logic.any_of(moved, 0)
 
 
 def _margin(

@@ -43,6 +43,11 @@ class Steps:
         """Where the tensors live; scores are computed there."""
         return self.observations.device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """What degrees are computed in: the observations' own type, float32 where they are whole numbers."""
+        return self.observations.dtype if self.observations.is_floating_point() else torch.float32
+
     def require_finite(self, names: tuple[str, ...] = ()) -> None:
         """Raise `DegreeError` naming feature and row where an observation is NaN or infinite."""
         finite = torch.isfinite(self.observations)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from nser.induce.cassette import Call, Cassette, Reply
 from nser.induce.decoding import decoding_grammar
 from nser.induce.evidence import Evidence
+from nser.induce.joining import joined
 from nser.induce.model import BudgetError, Model, ModelError
 from nser.induce.prompt import INDUCE, REPAIR, Message, induction_messages, repair_messages, template_version
 from nser.rules.store import RuleSet
@@ -76,6 +77,7 @@ class ChatProposer:
     ) -> None:
         self.model, self.settings = model, settings or ChatSettings()
         self.name = model.name
+        self.rounds = self.settings.repairs
         self.cassette = cassette
         self.spent = Spent()
         self.failures: list[ModelError] = []
@@ -97,13 +99,13 @@ class ChatProposer:
         answers = self._ask(self._asked, INDUCE, evidence, self.settings.samples)
         if not answers and self.failures:
             raise self.failures[-1]
-        self._answer = "\n".join(answers)
+        self._answer = joined(answers)
         return self._answer
 
     def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
         """One more answer after refusals; empty where the model fails or the budget is spent."""
         self._asked = repair_messages(self._asked, self._answer, refused, kept, self.settings.wanted)
-        self._answer = "\n".join(self._ask(self._asked, REPAIR, evidence, 1))
+        self._answer = joined(self._ask(self._asked, REPAIR, evidence, 1))
         return self._answer
 
     def _ask(self, messages: tuple[Message, ...], template: str, evidence: Evidence, samples: int) -> list[str]:

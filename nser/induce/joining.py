@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from nser.induce.evidence import Evidence
 from nser.induce.model import ModelError
-from nser.rules.store import RuleSet
+from nser.induce.proposing import Proposer
+from nser.rules.ruleset import RuleSet
 from nser.rules.syntax import MAX_NAME
 from nser.rules.verdict import Verdict
 
@@ -38,21 +39,21 @@ def joined(texts: Sequence[str]) -> str:
 class Competing:
     """Two proposers in one selection: what a language model writes stands beside what the symbolic learner finds."""
 
-    def __init__(self, model: object, symbolic: object) -> None:
+    def __init__(self, model: Proposer, symbolic: Proposer) -> None:
         self.model, self.symbolic = model, symbolic
-        self.name = f"both:{getattr(model, 'name', 'model')}"
+        self.name, self.rounds = f"both:{model.name}", model.rounds
         self.last_error: ModelError | None = None
 
     def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
         """Both texts; a model that fails leaves the field to the symbolic learner, and its error is kept."""
         self.last_error = None
-        texts = [self.symbolic.propose(evidence)]  # type: ignore[attr-defined]
+        texts = [self.symbolic.propose(evidence)]
         try:
-            texts.append(self.model.propose(evidence, previous))  # type: ignore[attr-defined]
+            texts.append(self.model.propose(evidence, previous))
         except ModelError as error:
             self.last_error = error
         return joined(texts)
 
     def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
         """What the model makes of refusals; the symbolic learner has nothing to mend."""
-        return "" if self.last_error else str(self.model.repair(evidence, refused, kept))  # type: ignore[attr-defined]
+        return "" if self.last_error else self.model.repair(evidence, refused, kept)

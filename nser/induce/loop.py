@@ -8,14 +8,15 @@ and leave only when data refute them (`D705`), or when the person takes them out
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 from nser.experience.trajectories import Trajectories
 from nser.grounding.vocabulary import Vocabulary
 from nser.induce.choose import choose
 from nser.induce.evidence import Evidence
 from nser.induce.figures import Figures
+from nser.induce.joining import joined
+from nser.induce.proposing import Proposer
 from nser.induce.settings import InductionSettings
 from nser.induce.standing import beside, retired, standing_rules
 from nser.rules.checks.pipeline import check_reply
@@ -24,22 +25,17 @@ from nser.rules.syntax import Rule
 from nser.rules.verdict import KEPT, Verdict
 
 
-class Proposer(Protocol):
-    """Whoever reads episodes and writes rules."""
-
-    name: str
-
-    def propose(self, evidence: Evidence) -> str:
-        """Text that holds rules in the surface language; nothing else of it is trusted or run."""
-
-
 @dataclass(frozen=True)
 class Induction:
-    """The new set and what became of every proposal; `proposals` are those that could be read."""
+    """The new set and what became of every proposal; `proposals` are those that could be read.
+
+    `repairs` counts the rounds in which refused rules went back to the proposer.
+    """
 
     ruleset: RuleSet
     verdicts: tuple[Verdict, ...]
     proposals: tuple[Rule, ...] = ()
+    repairs: int = 0
 
 
 def induce(
@@ -53,11 +49,29 @@ def induce(
 ) -> Induction:
     """Propose rules from complete episodes and keep those that held-out episodes support.
 
-    `step` is the environment step, noted as the `since` of rules that `previous` does not hold already.
+    `step` is the environment step, noted as the `since` of rules that `previous` does not hold already. What is
+    refused goes back to a proposer that wants to mend it, with the reasons, `proposer.rounds` times at the most.
+    Raises a `ModelError` where a proposer has no answer at all.
     """
     evidence = Evidence.from_trajectories(trajectories, vocabulary, settings)
-    checked = check_reply(proposer.propose(evidence), vocabulary.signature)
     before = previous or RuleSet()
+    text = proposer.propose(evidence, previous)
+    found = _judged(text, evidence, proposer.name, step, before)
+    repairs = 0
+    while repairs < proposer.rounds and (refused := [v for v in found.verdicts if not v.kept]):
+        answer = proposer.repair(evidence, refused, found.ruleset)
+        if not answer.strip():
+            break
+        repairs += 1
+        text = joined([text, answer])
+        found = _judged(text, evidence, proposer.name, step, before)
+    return replace(found, repairs=repairs)
+
+
+def _judged(text: str, evidence: Evidence, proposed_by: str, step: int, before: RuleSet) -> Induction:
+    """Check a text, choose among its rules and those that stand, and say what became of each."""
+    vocabulary = evidence.vocabulary
+    checked = check_reply(text, vocabulary.signature)
     standing = standing_rules(before, vocabulary)
     proposals, refused = beside(checked.rules, standing, before, vocabulary)
     chosen = choose(proposals, evidence, standing)
@@ -65,9 +79,9 @@ def induce(
     theirs = {rule.name for rule in standing}
     provenance = {}
     for rule, figure in chosen.kept:
-        proposed_by = PERSON if rule.name in theirs else proposer.name
+        author = PERSON if rule.name in theirs else proposed_by
         known_since = since.get(meaning(rule))
-        provenance[rule.name] = _provenance(figure, proposed_by, step if known_since is None else known_since)
+        provenance[rule.name] = _provenance(figure, author, step if known_since is None else known_since)
     kept = tuple(rule for rule, _ in chosen.kept)
     gone = retired(before, kept, chosen, evidence, step)
     ruleset = RuleSet(kept, before.version + 1, provenance, retired=gone)

@@ -9,6 +9,8 @@ from nser.errors import NserError
 from nser.induce.cassette import Cassette
 from nser.induce.chat import ChatProposer, ChatSettings
 from nser.induce.evidence import Evidence
+from nser.induce.joining import Competing
+from nser.induce.proposing import Proposer
 from nser.induce.symbolic import SymbolicProposer
 from nser.rules.store import RuleSet
 from nser.rules.verdict import Verdict
@@ -23,6 +25,8 @@ class ProposerError(NserError, ValueError):
 
 class RecordedProposer:
     """Proposes the text of a file: an answer that was kept, or one that a person wrote."""
+
+    rounds = 0
 
     def __init__(self, path: Path) -> None:
         try:
@@ -46,16 +50,16 @@ class RecordedProposer:
         return ""
 
 
-def proposer_of(
-    word: str, cassette: Cassette | None = None, settings: ChatSettings | None = None
-) -> SymbolicProposer | RecordedProposer | ChatProposer:
-    """The proposer that a word names; `both:` is for the loop, which lets it compete with the symbolic one.
+def proposer_of(word: str, cassette: Cassette | None = None, settings: ChatSettings | None = None) -> Proposer:
+    """The proposer that a word names; `both:WORD` lets it compete with the symbolic learner in one selection.
 
     Raises `ProposerError` for another word, and a `ModelError` where a model can't be loaded.
     """
     if word == "symbolic":
         return SymbolicProposer()
     scheme, _, rest = word.partition(":")
+    if scheme == "both" and rest:
+        return Competing(proposer_of(rest, cassette, settings), SymbolicProposer())
     if scheme == "recorded" and rest:
         return RecordedProposer(Path(rest))
     if scheme == "hf" and rest:

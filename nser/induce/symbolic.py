@@ -19,7 +19,9 @@ from nser.induce.evidence import Evidence
 from nser.induce.literals import candidate_literals
 from nser.induce.naming import rule_name
 from nser.rules.printer import print_rule
+from nser.rules.ruleset import RuleSet
 from nser.rules.syntax import GOOD, And, Atom, Constant, Formula, Rule, Truth, Variable
+from nser.rules.verdict import Verdict
 
 KEPT_WORTH = 0.9  # a shorter body with at least this share of the longer one's worth is preferred
 POOL = 12  # bodies of each action that go into the cover
@@ -41,9 +43,11 @@ class SymbolicProposer:
     """Proposes rules from the shown episodes; deterministic, needs no model."""
 
     name = "symbolic"
+    rounds = 0
 
-    def propose(self, evidence: Evidence) -> str:
-        """Rules in the surface language, best first; empty where nothing has evidence."""
+    def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
+        """Rules in the surface language, best first; empty where nothing has evidence. Always from scratch."""
+        del previous
         bodies, literals = search(evidence)
         settings = evidence.settings
         chosen = greedy_cover(bodies, _shown(evidence), settings.max_rules, settings.min_firings)
@@ -54,6 +58,11 @@ class SymbolicProposer:
             name = rule_name(formulas, body.action, taken)
             lines.append(print_rule(_rule(name, formulas, body.action)))
         return "\n".join(lines)
+
+    def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
+        """Nothing: it would find the same again."""
+        del evidence, refused, kept
+        return ""
 
 
 def _shown(evidence: Evidence) -> NDArray[np.float64]:

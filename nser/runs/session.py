@@ -18,7 +18,8 @@ from nser.envs.make import vocabulary_of
 from nser.errors import NserError
 from nser.grounding.vocabulary import Vocabulary
 from nser.induce.evidence import has_contrast
-from nser.induce.loop import Induction, Proposer, induce
+from nser.induce.loop import Induction, induce
+from nser.induce.proposing import Proposer
 from nser.induce.settings import InductionSettings
 from nser.induce.symbolic import SymbolicProposer
 from nser.replay.law import Law

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from nser.induce.settings import InductionSettings
 from nser.induce.symbolic import SymbolicProposer
 from nser.rules.parse import parse_rule, parse_rules
 from nser.rules.printer import print_formula, print_rule
+from nser.rules.ruleset import RuleSet
 from nser.rules.syntax import Rule
+from nser.rules.verdict import Verdict
 from tests.induce.planted import ACTIONS, CHAIN, LEAVES, NUMBERS, play
 
 PLANTED = [f"inside(t, r{room}) & action_is(t, {ACTIONS[action]})" for room, action in enumerate(LEAVES)]
@@ -78,13 +81,18 @@ class Talker:
     """Proposes a text that it is given."""
 
     name = "talker"
+    rounds = 0
 
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def propose(self, evidence: Evidence) -> str:
-        del evidence
+    def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
+        del evidence, previous
         return self.text
+
+    def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
+        del evidence, refused, kept
+        return ""
 
 
 def test_text_that_is_no_rule_and_names_that_nobody_knows_are_reported() -> None:

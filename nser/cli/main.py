@@ -7,7 +7,19 @@ import sys
 import typer
 
 from nser import __version__
-from nser.cli import report, rules_explain, rules_show, train
+from nser.cli import (
+    induce,
+    report,
+    rules_check,
+    rules_diff,
+    rules_edit,
+    rules_explain,
+    rules_graph,
+    rules_score,
+    rules_show,
+    rules_simplify,
+    train,
+)
 from nser.errors import NserError
 
 INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
@@ -22,8 +34,16 @@ rules = typer.Typer(no_args_is_help=True, help="Read, check and question rule fi
 app.add_typer(rules, name="rules")
 app.command("train")(train.command)
 app.command("report")(report.command)
+app.command("induce")(induce.command)
 rules.command("show")(rules_show.command)
+rules.command("check")(rules_check.command)
 rules.command("explain")(rules_explain.command)
+rules.command("graph")(rules_graph.command)
+rules.command("diff")(rules_diff.command)
+rules.command("merge")(rules_diff.merge_command)
+rules.command("simplify")(rules_simplify.command)
+rules.command("score")(rules_score.command)
+rules.command("edit")(rules_edit.command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -10,13 +10,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from nser.cli.console import err, out, print_json
+from nser.cli.inputs import Env, OptionalData, RuleFile, Vocab, load_data, required_vocabulary, vocabulary_for
 from nser.cli.rule_files import read_rules
 from nser.errors import NserError
 from nser.rules.print_english import english
 from nser.rules.store import RuleSet
 
 if TYPE_CHECKING:
-    from nser.runs.explain import TransitionExplanation
+    from nser.rules.signature import Signature
+    from nser.runs.explain import RowExplanation, TransitionExplanation
 
 SHOWN = 0.05  # contributions below this are traces of soft comparisons, shown only when asked for everything
 
@@ -26,13 +28,22 @@ class ExplainUsageError(NserError):
 
 
 def command(
-    file: Annotated[Path, typer.Argument(help="A .rules file, or a run: its newest rules.")],
+    file: RuleFile,
+    data: OptionalData = None,
+    row: Annotated[int | None, typer.Option(help="Row of DATA whose transition is explained, from 0.")] = None,
+    env: Env = None,
+    vocab: Vocab = None,
     run: Annotated[Path | None, typer.Option(help="Run whose checkpoint holds the transition.")] = None,
     slot: Annotated[int | None, typer.Option(help="Slot of the transition in the replay buffer.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show rules that do not fire, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:
-    """Say why a transition is replayed as often as it is; without --run and --slot, say the rules in English."""
+    """Say why a transition is replayed as often as it is, or how a recorded one scores; else, say the rules in English.
+
+    A run and --slot explain what replay does; DATA and --row what the rules say of a transition of a file.
+    """
+    if (data is None) != (row is None) or (data is not None and slot is not None):
+        raise ExplainUsageError("found only part of DATA and --row, expected both, or a run with --slot, or neither")
     if run is None and slot is not None and file.is_dir():
         run = file
     if (run is None) != (slot is None):
@@ -42,8 +53,20 @@ def command(
     ruleset = read_rules(file)
     for problem in ruleset.problems:
         err.print(f"warning: {problem}")
+    if data is not None and row is not None:
+        from nser.runs.explain import explain_row
+
+        vocabulary = required_vocabulary(env, vocab, file)
+        told = explain_row(load_data(data), vocabulary, ruleset, row)
+        if as_json:
+            print_json({"file_version": ruleset.version, **told.as_dict()})
+            return
+        _print_row(told)
+        _print_firings(told, everything)
+        return
     if run is None or slot is None:
-        _print_english(ruleset, as_json)
+        words = vocabulary_for(env, vocab, None)
+        _print_english(ruleset, words.signature if words else None, as_json)
         return
     from nser.runs.directory import RunDirectory
     from nser.runs.explain import explain_slot, stored_run
@@ -56,8 +79,8 @@ def command(
     _print_firings(explanation, everything)
 
 
-def _print_english(ruleset: RuleSet, as_json: bool) -> None:
-    sentences = {rule.name: english(rule) for rule in ruleset.rules}
+def _print_english(ruleset: RuleSet, signature: Signature | None, as_json: bool) -> None:
+    sentences = {rule.name: english(rule, signature) for rule in ruleset.rules}
     if as_json:
         print_json(sentences)
         return
@@ -91,7 +114,14 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
         err.print(f"note: the run scored it by version {law['version']}; the rules below are version {ruleset.version}")
 
 
-def _print_firings(found: TransitionExplanation, everything: bool) -> None:
+def _print_row(found: RowExplanation) -> None:
+    place = f"step {found.step} of episode {found.episode}"
+    out.print(f"[bold]row {found.row}[/]  {place}, action {found.action}, reward {found.reward:g}")
+    facts = "  ".join(f"{name} {value:g}" for name, value in found.facts.items() if value)
+    out.print(f"[dim]{escape(facts)}[/]")
+
+
+def _print_firings(found: TransitionExplanation | RowExplanation, everything: bool) -> None:
     shown = [firing for firing in found.firings if everything or firing.contribution > SHOWN]
     out.print(f"\n[bold]score {found.score:.3f}[/] from {len(shown)} of {len(found.firings)} rules")
     for firing in shown:

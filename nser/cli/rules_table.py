@@ -10,7 +10,7 @@ from rich.text import Text
 from nser.cli.console import number, percent
 from nser.rules.printer import print_formula
 from nser.rules.store import Provenance, RuleSet
-from nser.rules.syntax import MAX_NAME, Rule
+from nser.rules.syntax import MAX_NAME, Rule, blames, praises
 
 # 80 columns in all: a plain terminal shows every figure, and the formula has the whole next line.
 COLUMNS = (
@@ -30,19 +30,29 @@ def rules_table(ruleset: RuleSet) -> RenderableType:
     parts: list[RenderableType] = [title, _line([Text(name, style="dim") for name, _, _ in COLUMNS])]
     for rule in ruleset.rules:
         parts.append(_line(_figures(rule, ruleset.provenance.get(rule.name))))
-        text = f"{print_formula(rule.body)} -> {print_formula(rule.head)}"
-        parts.append(Padding(Text(text, style="dim"), (0, 0, 0, 4)))
+        parts.append(Padding(_claim(rule), (0, 0, 0, 4)))
+    for one in ruleset.retired:
+        parts.append(Text(f"left: {one.name}, {one.sentence}", style="dim", overflow="ellipsis", no_wrap=True))
     return Group(*parts)
 
 
+def _claim(rule: Rule) -> Text:
+    """Body and head, the head in the colour of what it claims."""
+    colour = "green" if praises(rule) else "red" if blames(rule) else "cyan"
+    return Text(f"{print_formula(rule.body)} -> ", style="dim").append(
+        print_formula(rule.head), style=f"not dim {colour}"
+    )
+
+
 def _figures(rule: Rule, found: Provenance | None) -> list[Text]:
+    lift = found.lift if found else None
     since = "–" if found is None or found.since is None else f"{found.since:,}"
     return [
         Text(rule.name, style="bold"),
         Text(number(rule.weight, 2)),
         Text(percent(found.support if found else None)),
         Text(percent(found.precision if found else None)),
-        Text(number(found.lift if found else None)),
+        Text(number(lift), style="" if lift is None else "green" if lift > 0 else "red"),
         Text((found.proposer if found else None) or "–"),
         Text(since),
     ]

@@ -15,7 +15,7 @@ from nser.runs.environment import evaluation_env
 from nser.runs.errors import RunStopped
 from nser.runs.evaluate import Evaluation, evaluate
 from nser.runs.owed import owed_shares
-from nser.runs.session import Session
+from nser.runs.session import NoContrastError, Session
 
 
 class Observer(Protocol):
@@ -83,6 +83,7 @@ class RunCallback(BaseCallback):
         if step == self.seen:
             return
         settings = self.session.settings
+        self._take_late_rules(step)
         if settings.uses_rules and self._due(step, settings.induce_every):
             self._induce(step)
         if self._due(step, settings.log_every):
@@ -103,7 +104,7 @@ class RunCallback(BaseCallback):
     def save(self) -> None:
         """Write a checkpoint beside the old one and put it in its place.
 
-        Saving changes nothing: what waits for its score waits on, so that a run stopped here goes on as one that was not.
+        Saving changes nothing: what waits for its score waits on, so that a stopped run goes on as if it had not been.
         """
         write_archive(self.run.checkpoint, self.state())
 
@@ -125,8 +126,9 @@ class RunCallback(BaseCallback):
 
     def _induce(self, step: int) -> None:
         began = time.perf_counter()
-        result = self.session.induce(step)
-        if result is None:
+        try:
+            result = self.session.induce(step)
+        except NoContrastError:
             if not self._told_fallback:
                 self._told_fallback = True
                 instead = "PER" if self.session.settings.replay == "nser" else self.session.settings.replay
@@ -135,9 +137,24 @@ class RunCallback(BaseCallback):
                     f"replaying by {instead} meanwhile"
                 )
             return
+        if result is not None:
+            self._keep(result, step, time.perf_counter() - began)
+
+    def _take_late_rules(self, step: int) -> None:
+        """What a language model has found meanwhile comes into force here, between two rollouts."""
+        inducing = self.session.inducing
+        if inducing is None:
+            return
+        result = self.session.late_induction()
+        while inducing.warnings:
+            self.observer.say(f"step {step:,}: {inducing.warnings.pop(0)}")
+        if result is not None:
+            self._keep(result, step, 0.0)
+
+    def _keep(self, result: Induction, step: int, seconds: float) -> None:
         if result.ruleset.rules:
             self.run.save_rules(result.ruleset)
-        self.log.write("rules", step, **_induction(result), cost_seconds=round(time.perf_counter() - began, 3))
+        self.log.write("rules", step, **_induction(result), cost_seconds=round(seconds, 3))
 
     def _log(self, step: int) -> None:
         agent = self.session.agent

@@ -8,6 +8,7 @@ from typing import Any
 from nser.agents.replay_buffer import IndexedReplayBuffer
 from nser.envs.make import vocabulary_of
 from nser.errors import NserError
+from nser.experience.trajectories import Trajectories
 from nser.grounding.evaluator import Evaluator
 from nser.grounding.reference import reference_truths
 from nser.grounding.steps import Steps
@@ -60,6 +61,24 @@ class TransitionExplanation:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class RowExplanation:
+    """What a rule set says of one row of recorded data; episode and step within it count from 0."""
+
+    row: int
+    episode: int
+    step: int
+    action: str
+    reward: float
+    facts: dict[str, float]
+    score: float
+    firings: tuple[Firing, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
 def stored_run(run: RunDirectory) -> Session:
     """The session of a run with the buffer of its last checkpoint; nothing is played.
 
@@ -85,19 +104,7 @@ def explain_slot(session: Session, ruleset: RuleSet, slot: int) -> TransitionExp
         )
     evaluator = Evaluator(ruleset.rules, vocabulary).requires_grad_(False)
     steps, place = buffer.steps_at(slot, evaluator.past, evaluator.future)
-    body, head = evaluator.truths(steps)
-    contributions = evaluator.contributions(evaluator.firings(steps))
-    firings = tuple(
-        Firing(
-            rule.name,
-            rule.weight,
-            float(body[place, j]),
-            float(head[place, j]),
-            float(contributions[place, j]),
-            _literals(rule, vocabulary, steps, place),
-        )
-        for j, rule in enumerate(ruleset.rules)
-    )
+    firings = _firings(evaluator, vocabulary, steps, place)
     row, env = divmod(slot, buffer.n_envs)
     return TransitionExplanation(
         slot=slot,
@@ -109,6 +116,45 @@ def explain_slot(session: Session, ruleset: RuleSet, slot: int) -> TransitionExp
         uniform=1 / len(buffer.index),
         score=float(evaluator(steps)[place]),
         firings=firings,
+    )
+
+
+def explain_row(trajectories: Trajectories, vocabulary: Vocabulary, ruleset: RuleSet, row: int) -> RowExplanation:
+    """What a rule set says of one recorded transition. Raises `SlotRangeError` for a row that is not there."""
+    if not 0 <= row < len(trajectories):
+        raise SlotRangeError(
+            f"found row {row}, expected 0 to {len(trajectories) - 1}: the data hold {len(trajectories):,}"
+        )
+    evaluator = Evaluator(ruleset.rules, vocabulary).requires_grad_(False)
+    first = max(row - evaluator.past, 0)
+    steps, place = trajectories.steps()[first : row + evaluator.future + 1], row - first
+    taken = trajectories.actions[row]
+    episode = int(trajectories.numbers[row])
+    return RowExplanation(
+        row=row,
+        episode=episode,
+        step=row - int(trajectories.starts[episode]),
+        action=vocabulary.actions[int(taken)] if vocabulary.actions else str(taken.tolist()),
+        reward=float(trajectories.rewards[row]),
+        facts=_facts(steps, place, vocabulary),
+        score=float(evaluator(steps)[place]),
+        firings=_firings(evaluator, vocabulary, steps, place),
+    )
+
+
+def _firings(evaluator: Evaluator, vocabulary: Vocabulary, steps: Steps, place: int) -> tuple[Firing, ...]:
+    body, head = evaluator.truths(steps)
+    contributions = evaluator.contributions(evaluator.firings(steps))
+    return tuple(
+        Firing(
+            rule.name,
+            rule.weight,
+            float(body[place, j]),
+            float(head[place, j]),
+            float(contributions[place, j]),
+            _literals(rule, vocabulary, steps, place),
+        )
+        for j, rule in enumerate(evaluator.rules)
     )
 
 

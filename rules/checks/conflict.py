@@ -40,16 +40,18 @@ def claim_of(rule: Rule) -> tuple[str, bool]:
 def _among(group: Sequence[tuple[Rule, bool]], signature: Signature | None, budget: Budget) -> list[Verdict]:
     bodies = Bodies([rule.body for rule, _ in group], signature, budget)
     related = bodies.related()
-    verdicts = []
+    verdicts: list[Verdict] = []
+    refused: set[int] = set()
     for i, (rule, positive) in enumerate(group):
         found: Verdict | None = None
         for j, (other, sign) in enumerate(group[:i]):
-            if sign == positive:
+            if sign == positive or j in refused:
                 continue
             narrower, wider = related.implied(i, j), related.implied(j, i)
             if narrower or wider:
                 sentence = f"`{other.name}` claims the opposite and holds {_where(narrower, wider)} this one does"
                 found = refusal(rule, CONFLICT, sentence, "narrow one of the two bodies, or drop one")
+                refused.add(i)
                 break
             if found is None and (world := bodies.overlap(j, i)) is not None:
                 example = ", ".join(f"{name} {value}" for name, value in world)

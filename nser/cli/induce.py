@@ -1,0 +1,91 @@
+"""`nser induce`: rules from recorded trajectories, with what became of every proposal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from nser.cli.console import err, number, out, percent, print_json
+from nser.cli.inputs import AsJson, Data, Env, InputError, Vocab, load_data, required_vocabulary
+from nser.cli.rules_table import rules_table
+from nser.rules.printer import print_formula
+from nser.rules.store import save_rules
+from nser.rules.verdict import KEPT
+
+if TYPE_CHECKING:
+    from nser.induce.loop import Induction
+
+
+def command(
+    data: Data,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the kept rules to this .rules file.")
+    ] = None,
+    env: Env = None,
+    vocab: Vocab = None,
+    llm: Annotated[str, typer.Option(help="symbolic, openai:MODEL, http://HOST:PORT/v1#MODEL, hf:NAME.")] = "symbolic",
+    label: Annotated[str, typer.Option(help="What a transition was worth: progress, return or success.")] = "progress",
+    gamma: Annotated[float, typer.Option(help="Discount, in (0, 1].")] = 0.99,
+    max_rules: Annotated[int, typer.Option(min=1, help="Rules kept at the most.")] = 12,
+    as_json: AsJson = False,
+) -> None:
+    """Propose rules from recorded episodes and keep those that held-out episodes support.
+
+    Exit code 1 where none is kept.
+    """
+    from nser.induce.evidence import has_contrast
+    from nser.induce.loop import induce
+    from nser.induce.proposers import proposer_of
+    from nser.induce.settings import InductionSettings
+
+    if output is not None and output.suffix != ".rules":
+        raise InputError(f"found -o {output}, expected a name that ends in .rules")
+    vocabulary = required_vocabulary(env, vocab)
+    trajectories = load_data(data)
+    if not has_contrast(trajectories):
+        raise InputError(
+            f"found no contrast in {data}, expected complete episodes, two good and two bad ones at least; record more"
+        )
+    try:
+        settings = InductionSettings(label=label, gamma=gamma, max_rules=max_rules)  # type: ignore[arg-type]
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    found = induce(trajectories, vocabulary, proposer_of(llm), settings)
+    if output is not None and found.ruleset.rules:
+        save_rules(output, found.ruleset)
+    if as_json:
+        verdicts = [verdict.as_dict() for verdict in found.verdicts]
+        print_json({"kept": [rule.name for rule in found.ruleset.rules], "verdicts": verdicts})
+    else:
+        _print(found)
+        if output is not None and found.ruleset.rules:
+            err.print(f"written to {output}", soft_wrap=True)
+    if not found.ruleset.rules:
+        raise typer.Exit(1)
+
+
+def _print(found: Induction) -> None:
+    """Every proposal with its verdict, then the rules that were kept."""
+    bodies = {rule.name: print_formula(rule.body) for rule in found.proposals}
+    out.print(f"[bold]{len(found.verdicts)} verdicts on {len(found.proposals)} proposals[/]")
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for verdict in found.verdicts:
+        colour = "green" if verdict.code == KEPT else "yellow" if verdict.kept else "red"
+        body = f"\n{bodies[verdict.rule]}" if verdict.rule in bodies and not verdict.kept else ""
+        told = (
+            Text(verdict.rule, style="bold").append(f"  {verdict.sentence}", style="not bold").append(body, style="dim")
+        )
+        table.add_row(Text(verdict.code, style=colour), told)
+    out.print(table)
+    out.print()
+    out.print(rules_table(found.ruleset))
+    best = max(found.ruleset.provenance.values(), key=lambda known: known.lift or 0.0, default=None)
+    if best is not None:
+        ends = f"{number(best.precision_low, 2)} to {number(best.precision_high, 2)}"
+        out.print(f"best lift {number(best.lift)}, precision {percent(best.precision)} ({ends}) on held-out episodes")

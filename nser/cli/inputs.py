@@ -1,0 +1,107 @@
+"""What several commands take: a rule file or a run, recorded data, and the vocabulary that goes with them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nser.errors import NserError
+
+if TYPE_CHECKING:
+    from nser.experience.trajectories import Trajectories
+    from nser.grounding.vocabulary import Vocabulary
+
+RuleFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .rules file, or a run: its newest rules.")]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="Recorded trajectories: .npz, .jsonl or a Minari dataset.")]
+OptionalData = Annotated[
+    Path | None, typer.Argument(metavar="DATA", help="Recorded trajectories: .npz, .jsonl or a Minari dataset.")
+]
+Env = Annotated[
+    str | None,
+    typer.Option("--env", metavar="ENV", help="Environment whose words the rules use; a run's own is known."),
+]
+Vocab = Annotated[
+    str | None, typer.Option("--vocab", metavar="MODULE:NAME", help="A vocabulary of your own, in place of --env.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+class InputError(NserError, ValueError):
+    """An option or argument that is missing or names nothing."""
+
+
+def rule_path(file: Path) -> Path:
+    """The rule file that is meant: itself, or the newest of a run. Raises `InputError` for a run without rules."""
+    if not file.is_dir():
+        return file
+    files = sorted((file / "rules").glob("[0-9]*.rules"))
+    if not files:
+        raise InputError(f"found no rules in {file}, expected a .rules file or a run that has found some; train on")
+    return files[-1]
+
+
+def vocabulary_for(env: str | None, vocab: str | None, file: Path | None = None) -> Vocabulary | None:
+    """The vocabulary that options name, or that of the run in which the file lies; `None` where nothing tells it.
+
+    `--vocab` imports the module, as Python's own `-m` does: name no module that you would not run.
+    """
+    if env is not None and vocab is not None:
+        raise InputError("found both --env and --vocab, expected one of them")
+    if vocab is not None:
+        return _own(vocab)
+    name = env or (_env_of_run(file) if file is not None else None)
+    if name is None:
+        return None
+    from nser.envs.make import make_env, vocabulary_of
+
+    return vocabulary_of(make_env(name))
+
+
+def required_vocabulary(env: str | None, vocab: str | None, file: Path | None = None) -> Vocabulary:
+    """The same, where a command can't do without. Raises `InputError`."""
+    found = vocabulary_for(env, vocab, file)
+    if found is None:
+        raise InputError(
+            "found no vocabulary, expected --env ENV (such as MiniGrid-DoorKey-6x6-v0) or --vocab MODULE:NAME"
+        )
+    return found
+
+
+def load_data(path: Path) -> Trajectories:
+    """Recorded trajectories of any format. Raises `TrajectoryError`, and `InputError` for none at all."""
+    from nser.experience.files import load_trajectories
+
+    found = load_trajectories(path)
+    if not len(found):
+        raise InputError(f"found no transitions in {path}, expected at least one")
+    return found
+
+
+def _own(word: str) -> Vocabulary:
+    from nser.grounding.vocabulary import Vocabulary
+
+    module, sign, name = word.partition(":")
+    if not sign or not module or not name:
+        raise InputError(f"found --vocab {word}, expected MODULE:NAME such as my_world.words:VOCABULARY")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"found --vocab {word}, but {error}; expected a module that Python finds, and a name in it"
+        ) from error
+    if not isinstance(found, Vocabulary):
+        raise InputError(f"found a {type(found).__name__} at {word}, expected an nser.grounding.vocabulary.Vocabulary")
+    return found
+
+
+def _env_of_run(file: Path) -> str | None:
+    """The environment of the run that a file or folder belongs to."""
+    from nser.runs.directory import RunDirectory
+
+    for folder in (file, file.absolute().parent.parent):
+        if (folder / "config.json").is_file():
+            return RunDirectory.open(folder).settings().env
+    return None

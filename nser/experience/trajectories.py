@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -127,11 +127,26 @@ class Trajectories:
         return as_steps(self.next_observations, np.full(len(self), -1), rows)
 
 
+FIELDS = tuple(item.name for item in fields(Trajectories))
+
+
+def joined(parts: Sequence[Trajectories]) -> Trajectories:
+    """Several trajectories, one after the other; equal episode numbers at a seam would become one episode.
+
+    Raises `TrajectoryError` where observations or actions differ in shape.
+    """
+    try:
+        return Trajectories(*(np.concatenate([getattr(part, name) for part in parts]) for name in FIELDS))
+    except ValueError as error:
+        raise TrajectoryError(f"trajectories don't fit together: {error}") from error
+
+
 def as_steps(observations: Floats, actions: NDArray, episodes: NDArray) -> Steps:
-    """NumPy rows as `Steps`: observations flattened to [T, D] float32; discrete actions [T]."""
+    """NumPy rows as `Steps`: observations flattened to [T, D] float32; discrete actions [T], several of them [T, A]."""
     flat = observations.reshape(len(observations), math.prod(observations.shape[1:]))
     if actions.dtype.kind in "iu":
-        actions = actions.reshape(len(actions)).astype(np.int64)
+        one = actions.size == len(actions)
+        actions = (actions.reshape(len(actions)) if one else actions).astype(np.int64)
     return Steps(
         torch.from_numpy(np.ascontiguousarray(flat, dtype=np.float32)),
         torch.from_numpy(np.ascontiguousarray(actions)),

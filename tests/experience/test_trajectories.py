@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nser.experience.files import load_trajectories, save_trajectories
-from nser.experience.trajectories import Trajectories, TrajectoryError
+from nser.experience.trajectories import FIELDS, Trajectories, TrajectoryError, as_steps, joined
 
 
 def recorded(lengths: list[int], seed: int = 0, finished: list[bool] | None = None) -> Trajectories:
@@ -72,42 +71,17 @@ def test_arrays_of_unequal_length_are_refused() -> None:
         Trajectories(*(getattr(found, n)[: 1 if n == "rewards" else 2] for n in FIELDS))
 
 
-FIELDS = ("observations", "actions", "rewards", "next_observations", "terminated", "finished", "episodes")
+def test_actions_of_several_numbers_stay_rows() -> None:
+    several = as_steps(np.zeros((3, 2)), np.array([[1, 0], [2, 1], [0, 0]]), np.arange(3))
+    assert several.actions.tolist() == [[1, 0], [2, 1], [0, 0]]
+    assert as_steps(np.zeros((3, 2)), np.array([[1], [2], [0]]), np.arange(3)).actions.tolist() == [1, 2, 0]
 
 
-def test_files_give_back_what_was_written(tmp_path: Path) -> None:
-    found = recorded([3, 1, 4])
-    save_trajectories(tmp_path / "t.npz", found)
-    again = load_trajectories(tmp_path / "t.npz")
+def test_parts_are_joined_in_order() -> None:
+    found = recorded([2, 3, 1])
+    again = joined(list(found.iterate()))
     for name in FIELDS:
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
-    assert [path.name for path in tmp_path.iterdir()] == ["t.npz"]
-
-
-@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 cut"])
-def test_files_that_are_no_archive_are_refused_in_a_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "t.npz"
-    path.write_bytes(content)
-    with pytest.raises(TrajectoryError, match=r"can't read .*t\.npz") as caught:
-        load_trajectories(path)
-    assert "\n" not in str(caught.value)
-
-
-def test_missing_and_cut_and_incomplete_files(tmp_path: Path) -> None:
-    with pytest.raises(TrajectoryError, match="No such file"):
-        load_trajectories(tmp_path / "none.npz")
-    path = tmp_path / "t.npz"
-    save_trajectories(path, recorded([50]))
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(TrajectoryError, match="no whole NumPy archive"):
-        load_trajectories(path)
-    np.savez(path, observations=np.zeros(2))
-    with pytest.raises(TrajectoryError, match="lacks actions"):
-        load_trajectories(path)
-
-
-def test_a_pickle_inside_a_file_is_not_run(tmp_path: Path) -> None:
-    path = tmp_path / "t.npz"
-    np.savez(path, **{name: np.array([object()]) for name in FIELDS})  # type: ignore[arg-type]
-    with pytest.raises(TrajectoryError):
-        load_trajectories(path)
+    other = replace(found, observations=np.zeros((6, 5)), next_observations=np.zeros((6, 5)))
+    with pytest.raises(TrajectoryError, match="don't fit together"):
+        joined([found, other])

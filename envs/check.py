@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import gymnasium
-import numpy as np
-import torch
-from gymnasium import spaces
 from torch import Tensor
 
 from nser.envs.make import vocabulary_of
+from nser.experience.record import record
 from nser.grounding.errors import DegreeError
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary, written
@@ -39,10 +37,19 @@ class Finding:
     atoms: tuple[str, ...]
     detail: str = ""
 
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return ADVICE[self.kind]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding as JSON values."""
+        return {"kind": self.kind, "atoms": list(self.atoms), "detail": self.detail, "advice": self.advice}
+
     def __str__(self) -> str:
         more = f" and {len(self.atoms) - SHOWN} more" if len(self.atoms) > SHOWN else ""
         detail = f" ({self.detail})" if self.detail else ""
-        return f"{self.kind}: {', '.join(self.atoms[:SHOWN])}{more}{detail}; {ADVICE[self.kind]}"
+        return f"{self.kind}: {', '.join(self.atoms[:SHOWN])}{more}{detail}; {self.advice}"
 
 
 def check_vocabulary(
@@ -50,60 +57,48 @@ def check_vocabulary(
 ) -> list[Finding]:
     """Play `steps` random actions and report every predicate that random play says nothing by.
 
-    Truths are reported that are never or always above 1/2, or equal to another one on every step; numbers that
-    are constant or leave their declared bounds; and whatever raises `DegreeError`. Atoms of one predicate with
-    the same fate share a finding. `vocabulary` is the environment's own by default. An empty list is praise;
-    a finding is a hint: random play never opens some doors.
+    `vocabulary` is the environment's own by default. An empty list is praise; a finding is a hint: random play never
+    opens some doors. See `check_steps`.
     """
-    vocabulary = vocabulary or vocabulary_of(env)
-    played = random_steps(env, steps, seed)
+    return check_steps(vocabulary or vocabulary_of(env), random_steps(env, steps, seed))
+
+
+def check_steps(vocabulary: Vocabulary, steps: Steps) -> list[Finding]:
+    """Report every predicate that says nothing of these transitions.
+
+    Truths are reported that are never or always above 1/2; numbers that are constant or leave their declared
+    bounds; two truths or two numbers that are equal on every step; and whatever raises. Atoms of one predicate with
+    the same fate share a finding.
+    """
     fates: dict[tuple[Kind, str, str], list[str]] = defaultdict(list)
-    twins: dict[bytes, list[str]] = defaultdict(list)
+    twins: dict[tuple[bool, bytes], list[str]] = defaultdict(list)
     for atom in vocabulary.ground_atoms(("truth", "number"), ("state", "action", "transition")):
         truth = vocabulary.predicates[atom.predicate].signature.kind == "truth"
         try:
-            values = (vocabulary.degrees if truth else vocabulary.numbers)(atom, played)
+            values = (vocabulary.degrees if truth else vocabulary.numbers)(atom, steps)
         except DegreeError as error:
             fates["broken", atom.predicate, f"{error.value:g} at row {error.row}"].append(written(atom))
             continue
+        except Exception as error:  # a predicate is somebody's own function, and anything may come out of it
+            fates["broken", atom.predicate, f"{type(error).__name__}: {error}"].append(written(atom))
+            continue
         for kind, detail in _truth_fates(values) if truth else _number_fates(vocabulary, atom, values):
             fates[kind, atom.predicate, detail].append(written(atom))
-        if truth and 0 < int((values > 0.5).sum()) < len(values):
-            twins[values.numpy().tobytes()].append(written(atom))
+        varies = 0 < int((values > 0.5).sum()) < len(values) if truth else bool((values != values[:1]).any())
+        if varies:
+            twins[truth, values.numpy().tobytes()].append(written(atom))
     findings = [Finding(kind, tuple(atoms), detail) for (kind, _, detail), atoms in fates.items()]
     return findings + [Finding("identical", tuple(atoms)) for atoms in twins.values() if len(atoms) > 1]
 
 
 def random_steps(env: gymnasium.Env[Any, Any], steps: int, seed: int = 0) -> Steps:
     """`steps` transitions of random play, as the evaluator reads them."""
-    observations, actions, episodes = [], [], []
-    env.action_space.seed(seed)
-    observation, _ = env.reset(seed=seed)
-    episode = 0
-    for _ in range(steps):
-        action = env.action_space.sample()
-        observations.append(_row(env.observation_space, observation))
-        actions.append(np.asarray(action))
-        episodes.append(episode)
-        observation, _, terminated, truncated, _ = env.step(action)
-        if terminated or truncated:
-            observation, _ = env.reset()
-            episode += 1
-    return Steps(
-        torch.as_tensor(np.array(observations, dtype=np.float32)),
-        torch.as_tensor(np.array(actions)),
-        torch.as_tensor(episodes),
-    )
-
-
-def _row(space: spaces.Space[Any], observation: Any) -> Any:
-    """One observation as a row of numbers, in a layout that automatic vocabularies read."""
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        return spaces.flatten(space, observation)
-    return np.ravel(observation)
+    return record(env, None, steps=steps, seed=seed).steps()
 
 
 def _truth_fates(degrees: Tensor) -> Iterable[tuple[Kind, str]]:
+    if not len(degrees):
+        return  # nothing was played, so nothing is known
     true = degrees > 0.5
     if not true.any():
         yield "never true", ""
@@ -112,6 +107,8 @@ def _truth_fates(degrees: Tensor) -> Iterable[tuple[Kind, str]]:
 
 
 def _number_fates(vocabulary: Vocabulary, atom: Atom, values: Tensor) -> Iterable[tuple[Kind, str]]:
+    if not len(values):
+        return
     signature = vocabulary.predicates[atom.predicate].signature
     low, high = float(values.min()), float(values.max())
     if low == high:

@@ -19,6 +19,7 @@ from nser.cli import (
     rules_show,
     rules_simplify,
     train,
+    vocab,
 )
 from nser.errors import NserError
 
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 rules = typer.Typer(no_args_is_help=True, help="Read, check and question rule files.")
 app.add_typer(rules, name="rules")
+app.add_typer(vocab.app, name="vocab")
 app.command("train")(train.command)
 app.command("report")(report.command)
 app.command("induce")(induce.command)

@@ -8,10 +8,11 @@ import pytest
 from gymnasium import spaces
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation
 
-from nser.envs.check import Finding, check_vocabulary
+from nser.envs.check import Finding, check_steps, check_vocabulary
 from nser.envs.doorkey import DOORKEY, DOORKEY_VIEW, DoorKey
 from nser.envs.errors import NoVocabularyError, UnknownEnvironmentError
 from nser.envs.make import make_env, register_envs, vocabulary_of
+from nser.experience.record import record
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary, number, predicate
 
@@ -128,12 +129,26 @@ def gloom(steps: Steps) -> Any:
     return steps.observations[:, 0] * 0 + 3
 
 
+@number(unit="lm")
+def glow(steps: Steps) -> Any:
+    """The same as the flux."""
+    return steps.observations[:, 0]
+
+
+@predicate()
+def crash(steps: Steps) -> Any:
+    """Raises."""
+    return steps.observations[:, 7]
+
+
 class Lamp(gymnasium.Env[Any, Any]):
     """Shows a random light; ends after ten steps."""
 
     observation_space = spaces.Box(0, 1, (1,))
     action_space = spaces.Discrete(2)
-    vocabulary = Vocabulary("lamp", (bright, lit, dark_moon, sky, broken, flux, gloom), actions=("wait", "look"))
+    vocabulary = Vocabulary(
+        "lamp", (bright, lit, dark_moon, sky, broken, flux, gloom, glow, crash), actions=("wait", "look")
+    )
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
@@ -161,7 +176,15 @@ def test_checker_finds_what_random_play_says_nothing_by() -> None:
         ("out of bounds", ("flux(t)",)),
         ("constant", ("gloom(t)",)),
         ("identical", ("bright(t)", "lit(t)")),
+        ("identical", ("flux(t)", "glow(t)")),
+        ("broken", ("crash(t)",)),
     }
+
+
+def test_checker_reads_recorded_steps_too() -> None:
+    steps = record(Lamp(), steps=30, seed=1).steps()
+    assert [finding.kind for finding in check_steps(Lamp.vocabulary, steps)].count("broken") == 2
+    assert [finding.kind for finding in check_steps(Lamp.vocabulary, steps[:0])] == ["broken"]  # the one that raises
 
 
 def test_checker_has_nothing_to_say_of_doorkey_and_cartpole() -> None:
@@ -174,3 +197,4 @@ def test_finding_says_what_and_what_to_do() -> None:
     finding = Finding("never true", tuple(f"state_is(t, s{i})" for i in range(8)))
     assert str(finding).startswith("never true: state_is(t, s0), ")
     assert " and 2 more; no rule can use it" in str(finding)
+    assert finding.as_dict()["advice"] == finding.advice

@@ -39,3 +39,7 @@ class ImplicationWarning(UserWarning):
             "scoring by the truth of the implication gives nearly all of the replay to steps of which the rules say "
             "nothing, because an implication is true wherever its body is false; use mode='support'"
         )
+
+
+class FitError(NserError, ValueError):
+    """Data from which nothing can be learnt; the message says what was found and what is needed."""

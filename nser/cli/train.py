@@ -69,6 +69,12 @@ def command(
     explore: Annotated[
         str, typer.Option(help="epsilon: every random action alike; rules: half of them by the rules in force.")
     ] = "epsilon",
+    llm: Annotated[
+        str,
+        typer.Option(
+            help="Who proposes rules: symbolic, openai:MODEL, http://HOST:PORT/v1#MODEL, hf:FOLDER, both:ONE."
+        ),
+    ] = "symbolic",
     steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Seed of everything; same seed, same run.")] = 0,
     envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
@@ -92,7 +98,8 @@ def command(
             raise UsageError(
                 "found no environment, expected its id (MiniGrid-DoorKey-6x6-v0, CartPole-v1) or --resume RUN"
             )
-        given = {"agent": agent, "replay": replay, "explore": explore, "steps": steps, "seed": seed, "n_envs": envs}
+        given: dict[str, Any] = {"agent": agent, "replay": replay, "explore": explore, "llm": llm}
+        given |= {"steps": steps, "seed": seed, "n_envs": envs}
         settings = {"env": env, **given, **_pairs(option or [])}
         outcome = _watched(run_path(env, replay, explore, seed, name), settings, overwrite)
     _print(outcome, as_json)

@@ -11,6 +11,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from nser.induce.loop import Induction
 from nser.runs.archive import write_archive
 from nser.runs.directory import MetricsLog, RunDirectory
+from nser.runs.edits import RuleEdits
 from nser.runs.environment import evaluation_env
 from nser.runs.errors import RunStopped
 from nser.runs.evaluate import Evaluation, evaluate
@@ -59,6 +60,7 @@ class RunCallback(BaseCallback):
         self.seconds_before = 0.0
         self._began = time.perf_counter()
         self._told_fallback = False
+        self.edits = RuleEdits(run.rules)
 
     @property
     def seconds(self) -> float:
@@ -124,7 +126,19 @@ class RunCallback(BaseCallback):
     def _due(self, step: int, every: int) -> bool:
         return step // every > self.seen // every
 
+    def _take_edits(self, step: int) -> None:
+        """Rule files that a person edited come into force, or are refused with their line."""
+        assert self.session.vocabulary is not None
+        ruleset, said = self.edits.take(self.session.ruleset, self.session.vocabulary, step)
+        for message in said:
+            self.observer.say(message)
+        if ruleset is not None:
+            self.run.save_rules(ruleset)
+            self.session.put_in_force(ruleset)
+            self.log.write("edit", step, version=ruleset.version, rules=[rule.name for rule in ruleset.rules])
+
     def _induce(self, step: int) -> None:
+        self._take_edits(step)
         began = time.perf_counter()
         try:
             result = self.session.induce(step)

@@ -23,7 +23,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nser.files import write_text
-from nser.rules.store import RuleSet, load_rules, save_rules
+from nser.rules.store import RuleSet, beside_of, load_rules, load_written, save_rules
 from nser.runs.errors import DiskError, NoRunError, RunError, RunExistsError
 from nser.runs.settings import RunSettings
 
@@ -98,8 +98,8 @@ class RunDirectory:
         save_rules(self.rules / f"{ruleset.version:04d}.rules", ruleset)
 
     def load_rules(self, number: int) -> RuleSet:
-        """The rules of a version."""
-        return load_rules(self.rules / f"{number:04d}.rules")
+        """The rules of a version as they were in force, whatever a person made of its file since."""
+        return load_written(self.rules / f"{number:04d}.rules")
 
     def newest_rules(self) -> RuleSet | None:
         """The rules of the latest version, if any were found yet."""
@@ -111,12 +111,19 @@ class RunDirectory:
         return list(_whole_lines(self.metrics))
 
     def rewind(self, step: int, rules_version: int) -> None:
-        """Forget what was written after a checkpoint was taken: the run will write it again."""
+        """Forget what was written after a checkpoint was taken: the run will write it again.
+
+        A rule file that a person has edited since is no such thing: it is kept as `edited-N.rules`, and taken.
+        """
         kept = [json.dumps(line) for line in _whole_lines(self.metrics) if line["step"] <= step]
         write_text(self.metrics, "".join(line + "\n" for line in kept))
         for file in self.rules.glob("[0-9]*.rules"):
             if int(file.stem) > rules_version:
-                file.unlink()
+                written = beside_of(file).get("written")
+                if written is not None and file.read_text(encoding="utf-8", errors="replace") != written:
+                    file.rename(file.with_name(f"edited-{file.name}"))
+                else:
+                    file.unlink()
                 file.with_suffix(".json").unlink(missing_ok=True)
 
 
@@ -128,7 +135,7 @@ class MetricsLog:
         self._stream = path.open("a", encoding="utf-8")
 
     def write(self, kind: str, step: int, **values: Any) -> None:
-        """One line; `kind` is train, eval, rules or done. Raises `DiskError` where the disk refuses."""
+        """One line; `kind` is train, eval, rules, edit or done. Raises `DiskError` where the disk refuses."""
         try:
             self._stream.write(json.dumps({"kind": kind, "step": step, **values}) + "\n")
             self._stream.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,20 @@ from nser.envs.make import vocabulary_of
 from nser.errors import NserError
 from nser.grounding.vocabulary import Vocabulary
 from nser.induce.evidence import has_contrast
-from nser.induce.loop import Induction, induce
-from nser.induce.proposing import Proposer
+from nser.induce.loop import Induction
 from nser.induce.settings import InductionSettings
-from nser.induce.symbolic import SymbolicProposer
 from nser.replay.law import Law
 from nser.replay.presets import preset
 from nser.rules.store import RuleSet
 from nser.runs.environment import training_env
+from nser.runs.inducing import Inducing
 from nser.runs.settings import RunSettings
 from nser.scorers.placebo import PlaceboScorer
 from nser.scorers.rules import RuleScorer
+
+
+class NoContrastError(NserError):
+    """Episodes from which nothing can be told apart yet."""
 
 
 class UnsuitedEnvironmentError(NserError, ValueError):
@@ -55,12 +59,12 @@ class Streams:
 class Session:
     """A run in memory: environments, vocabulary, agent, and the rules in force."""
 
-    def __init__(self, settings: RunSettings) -> None:
+    def __init__(self, settings: RunSettings, replies: Path | None = None) -> None:
+        """`replies` is where calls of language models are recorded."""
         self.settings = settings
         self.streams = Streams.of(settings.seed)
         self.envs = [training_env(settings.env, self.streams.environment + i) for i in range(settings.n_envs)]
         self.vocabulary = _vocabulary(self.envs[0], settings)
-        self.proposer: Proposer = SymbolicProposer()
         self.ruleset: RuleSet | None = None
         self.explorer = _explorer(self.vocabulary, self.envs[0].action_space, settings, self.streams.exploration)
         self.agent = self._agent()
@@ -71,18 +75,28 @@ class Session:
         self.induction = InductionSettings(
             label=settings.label, gamma=settings.label_gamma, max_rules=settings.max_rules
         )
+        self.inducing = (
+            Inducing(self.vocabulary, self.induction, settings.llm, replies) if self.vocabulary is not None else None
+        )
 
     def induce(self, step: int) -> Induction | None:
-        """Rules from what the buffer holds, put in force; None while there are not both good and bad episodes.
+        """Rules from what the buffer holds, put in force; None while a language model thinks about them.
 
-        A set that came out empty does not replace one that holds rules.
+        A set that came out empty does not replace one that holds rules. Raises `NoContrastError` while there are not
+        both good and bad episodes.
         """
-        assert self.vocabulary is not None
+        assert self.inducing is not None
         trajectories = self.buffer.trajectories(newest=self.induction.window)
         if not has_contrast(trajectories):
-            return None
-        result = induce(trajectories, self.vocabulary, self.proposer, self.induction, step=step, previous=self.ruleset)
-        if result.ruleset.rules:
+            raise NoContrastError("there are not both good and bad episodes")
+        return self._take(self.inducing.induce(trajectories, step, self.ruleset))
+
+    def late_induction(self) -> Induction | None:
+        """What a language model has found since the last time, put in force."""
+        return self._take(self.inducing.finished(self.ruleset)) if self.inducing else None
+
+    def _take(self, result: Induction | None) -> Induction | None:
+        if result is not None and result.ruleset.rules:
             self.put_in_force(result.ruleset)
         return result
 

@@ -27,6 +27,7 @@ class RunSettings(BaseModel):
     agent: Literal["dqn"] = "dqn"
     replay: Replay = "nser"
     explore: Explore = "epsilon"
+    llm: str = "symbolic"
     steps: int = Field(100_000, ge=1)
     seed: int = Field(0, ge=0)
     n_envs: int = Field(1, ge=1)

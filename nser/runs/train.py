@@ -15,6 +15,7 @@ from nser.runs.session import Session
 from nser.runs.settings import RunSettings
 
 NEVER = 1_000_000_000
+REPLIES = "replies"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def train(path: Path, settings: RunSettings, *, overwrite: bool = False, observe
 
     Raises `RunExistsError`, `UnknownEnvironmentError`, `RunError` where the disk refuses; the last checkpoint stays.
     """
-    session = Session(settings)  # first: a run that can't be leaves no folder behind
+    session = _session(path, settings)  # first: a run that can't be leaves no folder behind
     run = RunDirectory.create(path, settings, overwrite=overwrite)
     log = MetricsLog(run.metrics)
     return _learn(session, run, log, RunCallback(session, run, log, observer or Silent()))
@@ -47,7 +48,7 @@ def resume(path: Path, *, observer: Observer | None = None) -> Outcome:
     settings = run.settings()
     if any(line["kind"] == "done" for line in run.read_metrics()):
         raise RunError(path, f"run {path} is done: all its {settings.steps:,} steps are taken; look at {run.report}")
-    session = Session(settings)
+    session = _session(path, settings)
     if not run.checkpoint.exists():
         # Killed before the first checkpoint: nothing is kept, and the same seeds write the same again.
         run.rewind(-1, 0)
@@ -63,6 +64,13 @@ def resume(path: Path, *, observer: Observer | None = None) -> Outcome:
     return _learn(session, run, log, callback)
 
 
+def _session(path: Path, settings: RunSettings) -> Session:
+    session = Session(settings, path / REPLIES)
+    if session.inducing is not None:
+        _ = session.inducing.proposer  # a model that can't be had is better missed now than after the first episodes
+    return session
+
+
 def _learn(session: Session, run: RunDirectory, log: MetricsLog, callback: RunCallback) -> Outcome:
     agent = session.agent
     left = session.settings.steps - agent.num_timesteps
@@ -76,4 +84,6 @@ def _learn(session: Session, run: RunDirectory, log: MetricsLog, callback: RunCa
         evaluation = callback.finish()
     finally:
         log.close()
+        if session.inducing is not None:
+            session.inducing.close()
     return Outcome(run, evaluation, session.ruleset, callback.seconds)

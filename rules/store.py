@@ -21,7 +21,17 @@ from nser.rules.printer import print_rule
 from nser.rules.ruleset import Provenance, Retired, RuleSet, is_known, meaning
 from nser.rules.syntax import Rule
 
-__all__ = ["MAX_BYTES", "Provenance", "Retired", "RuleSet", "load_rules", "load_written", "read_text", "save_rules"]
+__all__ = [
+    "MAX_BYTES",
+    "Provenance",
+    "Retired",
+    "RuleSet",
+    "beside_of",
+    "load_rules",
+    "load_written",
+    "read_text",
+    "save_rules",
+]
 
 SUFFIX = ".rules"
 MAX_BYTES = 4 * 1024 * 1024

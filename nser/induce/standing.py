@@ -35,7 +35,7 @@ def beside(
     proposals: Sequence[Rule], standing: Sequence[Rule], before: RuleSet, vocabulary: Vocabulary
 ) -> tuple[tuple[Rule, ...], list[Verdict]]:
     """The proposals that say other than a person's rules do, under names of their own, and refusals of the rest."""
-    taken_out = {_bare(one.text): one for one in before.retired if one.by == PERSON}
+    taken_out = {bare(one.text): one for one in before.retired if one.by == PERSON}
     if not standing and not taken_out:
         return tuple(proposals), []
     verdicts: list[Verdict] = []
@@ -60,6 +60,25 @@ def beside(
     return tuple(rule for rule in left if rule.name not in out_names), [*verdicts, *refused]
 
 
+def carried(found: RuleSet, current: RuleSet | None) -> RuleSet:
+    """Rules found from an older set, with what a person has decided since: what is theirs, and what they took out.
+
+    For an induction that took its time, while the set that it started from was edited.
+    """
+    if current is None:
+        return found
+    theirs = [r for r in current.rules if (k := current.provenance.get(r.name)) and k.proposer == PERSON]
+    out = {bare(one.text) for one in current.retired if one.by == PERSON}
+    names, said = {rule.name for rule in theirs}, {skeleton(rule) for rule in theirs}
+    rest = [r for r in found.rules if r.name not in names and skeleton(r) not in (said | out)]
+    known = {**found.provenance, **{name: current.provenance[name] for name in names}}
+    kept = (*theirs, *rest)
+    gone = [one for one in current.retired if one.by == PERSON]
+    gone += [one for one in found.retired if one.by != PERSON and one.name not in names]
+    provenance = {rule.name: known[rule.name] for rule in kept if rule.name in known}
+    return replace(found, rules=kept, provenance=provenance, retired=tuple(gone))
+
+
 def retired(
     before: RuleSet, kept: Sequence[Rule], chosen: Chosen, evidence: Evidence, step: int
 ) -> tuple[Retired, ...]:
@@ -74,7 +93,7 @@ def retired(
     return tuple(found)
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """What a retired rule says, its name, weight and learnable thresholds left out."""
     parsed = parse_rules(text).rules
     return skeleton(parsed[0]) if parsed else text

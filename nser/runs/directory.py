@@ -121,10 +121,12 @@ class RunDirectory:
             if int(file.stem) > rules_version:
                 written = beside_of(file).get("written")
                 if written is not None and file.read_text(encoding="utf-8", errors="replace") != written:
-                    file.rename(file.with_name(f"edited-{file.name}"))
+                    aside = file.with_name(f"edited-{file.name}")
+                    file.with_suffix(".json").rename(aside.with_suffix(".json"))
+                    file.rename(aside)
                 else:
                     file.unlink()
-                file.with_suffix(".json").unlink(missing_ok=True)
+                    file.with_suffix(".json").unlink(missing_ok=True)
 
 
 class MetricsLog:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from nser.files import write_text
 from nser.grounding.vocabulary import Vocabulary
+from nser.induce.standing import TAKEN_OUT, bare
 from nser.rules.checks.pipeline import check_file
 from nser.rules.diff import Change, diff, merge
 from nser.rules.errors import RuleFileError
@@ -31,7 +32,6 @@ WATCHED = 8  # newest numbered files; an edit of an older one is an edit of hist
 TAKEN = "taken"
 # A set of a person's own may hold special cases and opposites: these are told, and data judge them.
 TOLERATED = ("R502", "R503", "R601")
-TAKEN_OUT = "R504"
 
 
 @dataclass(frozen=True)
@@ -111,23 +111,6 @@ class RuleEdits:
         write_text(edit.path.with_suffix(".json"), json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
-def carried(found: RuleSet, current: RuleSet | None) -> RuleSet:
-    """Rules found from an older set, with what a person has decided since: theirs stay in, what they took out, out."""
-    if current is None:
-        return found
-    theirs = [r for r in current.rules if (k := current.provenance.get(r.name)) and k.proposer == PERSON]
-    out = {_bare(one.text) for one in current.retired if one.by == PERSON}
-    names = {rule.name for rule in theirs}
-    said = {skeleton(rule) for rule in theirs}
-    rest = [r for r in found.rules if r.name not in names and skeleton(r) not in (said | out)]
-    provenance = {**found.provenance, **{name: current.provenance[name] for name in names}}
-    kept = (*theirs, *rest)
-    known = {rule.name: provenance[rule.name] for rule in kept if rule.name in provenance}
-    gone = tuple(one for one in current.retired if one.by == PERSON)
-    retired = (*gone, *(one for one in found.retired if one.by != PERSON and one.name not in names))
-    return replace(found, rules=kept, provenance=known, retired=retired)
-
-
 def _changed(ruleset: RuleSet, rules: Sequence[Rule], changes: Sequence[Change], step: int) -> RuleSet:
     """The next version: a person's changes are theirs, the rest keeps where it came from."""
     provenance = {rule.name: ruleset.provenance[rule.name] for rule in rules if rule.name in ruleset.provenance}
@@ -135,16 +118,11 @@ def _changed(ruleset: RuleSet, rules: Sequence[Rule], changes: Sequence[Change],
     for change in changes:
         if change.after is not None:
             provenance[change.name] = Provenance(proposer=PERSON, since=step)
-            retired = [one for one in retired if _bare(one.text) != skeleton(change.after)]
+            retired = [one for one in retired if bare(one.text) != skeleton(change.after)]
         elif change.before is not None:
             told = "a person took it out of the rule file"
             retired.append(Retired(change.name, meaning(change.before), TAKEN_OUT, told, PERSON, step))
     return RuleSet(tuple(rules), ruleset.version + 1, provenance, retired=tuple(retired))
-
-
-def _bare(text: str) -> str:
-    parsed = parse_rules(text).rules
-    return skeleton(parsed[0]) if parsed else text
 
 
 def _first(bad: Sequence[Verdict]) -> str:

@@ -18,6 +18,7 @@ from nser.induce.loop import Induction, induce
 from nser.induce.proposers import proposer_of
 from nser.induce.proposing import Proposer
 from nser.induce.settings import InductionSettings
+from nser.induce.standing import carried
 from nser.induce.symbolic import SymbolicProposer
 from nser.rules.ruleset import RuleSet
 
@@ -80,7 +81,8 @@ class Inducing:
             return None
         result = found[-1][1]
         version = (current.version if current else 0) + 1
-        return replace(result, ruleset=replace(result.ruleset, version=version))
+        # A person may have edited the rules while the model was thinking about older ones.
+        return replace(result, ruleset=replace(carried(result.ruleset, current), version=version))
 
     def close(self) -> None:
         """Wait for nobody: an answer that is still to come is not needed any more."""

@@ -121,6 +121,7 @@ class IndexedReplayBuffer(ReplayBuffer):
         self.index = ReplayIndex(self.buffer_size * n_envs, self.law, seed=seed)
         self.scorer: Scorer | None = None
         self.last_draw: Draw | None = None
+        self.feedback = True
         self._running = np.arange(n_envs, dtype=np.int64)
         self._unscored = 0
 
@@ -196,8 +197,12 @@ class IndexedReplayBuffer(ReplayBuffer):
         )
 
     def update(self, draw: Draw, errors: NDArray) -> None:
-        """Feed raw |TD errors| [B] of a draw back; those of slots overwritten meanwhile are ignored."""
-        self.index.update(draw, errors)
+        """Feed raw |TD errors| [B] of a draw back; those of slots overwritten meanwhile are ignored.
+
+        Without `feedback` the draws go by age and relevance alone, as VLM-guided replay does for discrete actions.
+        """
+        if self.feedback:
+            self.index.update(draw, errors)
 
     def reset(self) -> None:
         """Refused: feedback for what it held could not be told from feedback for what it will hold."""

@@ -65,7 +65,7 @@ def command(
         str | None, typer.Argument(help="Environment id, e.g. MiniGrid-DoorKey-6x6-v0 or CartPole-v1.")
     ] = None,
     agent: Annotated[str, typer.Option(help="dqn")] = "dqn",
-    replay: Annotated[str, typer.Option(help="nser, per, uniform, freshper or placebo.")] = "nser",
+    replay: Annotated[str, typer.Option(help="nser, per, uniform, freshper, vlm-rb or placebo.")] = "nser",
     explore: Annotated[
         str, typer.Option(help="epsilon: every random action alike; rules: half of them by the rules in force.")
     ] = "epsilon",
@@ -75,6 +75,9 @@ def command(
             help="Who proposes rules: symbolic, openai:MODEL, http://HOST:PORT/v1#MODEL, hf:FOLDER, both:ONE."
         ),
     ] = "symbolic",
+    vlm: Annotated[
+        str, typer.Option(help="Who judges clips for vlm-rb: http://HOST:PORT/v1#MODEL, openai:MODEL, events:FORMULA.")
+    ] = "",
     steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Seed of everything; same seed, same run.")] = 0,
     envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
@@ -98,7 +101,7 @@ def command(
             raise UsageError(
                 "found no environment, expected its id (MiniGrid-DoorKey-6x6-v0, CartPole-v1) or --resume RUN"
             )
-        given: dict[str, Any] = {"agent": agent, "replay": replay, "explore": explore, "llm": llm}
+        given: dict[str, Any] = {"agent": agent, "replay": replay, "explore": explore, "llm": llm, "vlm": vlm}
         given |= {"steps": steps, "seed": seed, "n_envs": envs}
         settings = {"env": env, **given, **_pairs(option or [])}
         outcome = _watched(run_path(env, replay, explore, seed, name), settings, overwrite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,6 +79,8 @@ class RunCallback(BaseCallback):
         self._told_fallback = bool(own["told_fallback"])
 
     def _on_step(self) -> bool:
+        if self.session.watching is not None:
+            self.session.watching.on_step(self.locals["dones"])
         return True
 
     def _on_rollout_start(self) -> None:
@@ -85,6 +88,8 @@ class RunCallback(BaseCallback):
         if step == self.seen:
             return
         settings = self.session.settings
+        if self.session.watching is not None:
+            self.session.watching.flush()
         self._take_late_rules(step)
         if settings.uses_rules and self._due(step, settings.induce_every):
             self._induce(step)
@@ -189,8 +194,13 @@ class RunCallback(BaseCallback):
             rule_share=stats.rule_share if stats else 0.0,
             effective_size=stats.effective_size if stats else 0.0,
             owed=owed_shares(self.session),
+            **self._clips(),
             **self._exploration(),
         )
+
+    def _clips(self) -> dict[str, Any]:
+        watching = self.session.watching
+        return {} if watching is None else {"clips": asdict(watching.scorer.figures())}
 
     def _exploration(self) -> dict[str, float]:
         state = self.session.explorer.state()

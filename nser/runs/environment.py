@@ -47,9 +47,11 @@ def evaluation_env(env_id: str) -> gymnasium.Env[Any, Any]:
     return SuccessInfo(make_env(env_id))
 
 
-def training_env(env_id: str, seed: int) -> EpisodeSeeds[Any, Any]:
+def training_env(env_id: str, seed: int, *, renders: bool = False) -> EpisodeSeeds[Any, Any]:
     """An environment for learning: episodes counted and seeded one by one, so that a run can go on where it was.
 
-    The monitor stands inside, so that an episode which is played again after a resume is counted in full.
+    The monitor stands inside, so that an episode which is played again after a resume is counted in full. One that
+    `renders` can be asked for a picture of its state.
     """
-    return EpisodeSeeds(Monitor(SuccessInfo(make_env(env_id))), seed)
+    made = make_env(env_id, render_mode="rgb_array") if renders else make_env(env_id)
+    return EpisodeSeeds(Monitor(SuccessInfo(made)), seed)

@@ -27,6 +27,9 @@ from nser.rules.store import RuleSet
 from nser.runs.environment import training_env
 from nser.runs.inducing import Inducing
 from nser.runs.settings import RunSettings
+from nser.runs.watching import FrameTap, Watching, judge_of
+from nser.scorers.clips import ClipSettings
+from nser.scorers.events import EventScorer
 from nser.scorers.placebo import PlaceboScorer
 from nser.scorers.rules import RuleScorer
 
@@ -63,7 +66,9 @@ class Session:
         """`replies` is where calls of language models are recorded."""
         self.settings = settings
         self.streams = Streams.of(settings.seed)
-        self.envs = [training_env(settings.env, self.streams.environment + i) for i in range(settings.n_envs)]
+        seeds = [self.streams.environment + i for i in range(settings.n_envs)]
+        self.envs = [training_env(settings.env, seed, renders=settings.renders) for seed in seeds]
+        self.taps = [FrameTap(env) for env in self.envs] if settings.renders else []
         self.vocabulary = _vocabulary(self.envs[0], settings)
         self.ruleset: RuleSet | None = None
         self.explorer = _explorer(self.vocabulary, self.envs[0].action_space, settings, self.streams.exploration)
@@ -72,6 +77,7 @@ class Session:
         self.placebo = PlaceboScorer(seed=self.streams.placebo) if settings.replay == "placebo" else None
         if self.placebo is not None:
             self.buffer.set_scorer(self.placebo)
+        self.watching = self._watching() if settings.replay == "vlm-rb" else None
         self.induction = InductionSettings(
             label=settings.label, gamma=settings.label_gamma, max_rules=settings.max_rules
         )
@@ -108,6 +114,13 @@ class Session:
             self.buffer.set_scorer(RuleScorer(ruleset, self.vocabulary))
         if isinstance(self.explorer, RuleExplorer):
             self.explorer.set_rules(ruleset.rules)
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        if self.inducing is not None:
+            self.inducing.close()
+        if self.watching is not None:
+            self.watching.close()
 
     def state(self) -> dict[str, Any]:
         """The whole run as nested arrays and plain values; a run that loads it goes on bit for bit."""
@@ -157,9 +170,21 @@ class Session:
         agent.resume_observations(np.stack(observations))
         torch.set_rng_state(torch.from_numpy(state["torch"]))
 
+    def _watching(self) -> Watching | None:
+        """Relevance from clips instead of rules; scripted events need no frames and no thread."""
+        settings = self.settings
+        self.buffer.feedback = False  # the paper's form for discrete actions: P ∝ p, the TD error has no part
+        judge = judge_of(settings, vocabulary_of(self.envs[0]) if not settings.renders else None)
+        if isinstance(judge, EventScorer):
+            self.buffer.set_scorer(judge)
+            return None
+        shown = min(8, settings.clip_length)
+        clips = ClipSettings(settings.clip_length, settings.clip_stride, shown)
+        return Watching(judge, self.buffer, self.taps, clips)
+
     def _agent(self) -> DQN:
         settings = self.settings
-        environments = DummyVecEnv([lambda env=env: env for env in self.envs])  # type: ignore[misc]
+        environments = DummyVecEnv([lambda env=env: env for env in self.taps or self.envs])  # type: ignore[misc]
         agent = DQN(
             "MlpPolicy",
             environments,

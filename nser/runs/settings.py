@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from nser.errors import NserError
 from nser.induce.labels import Label
 
-Replay = Literal["nser", "per", "uniform", "freshper", "placebo"]
+Replay = Literal["nser", "per", "uniform", "freshper", "placebo", "vlm-rb"]
 Explore = Literal["epsilon", "rules"]
 
 
@@ -28,6 +28,10 @@ class RunSettings(BaseModel):
     replay: Replay = "nser"
     explore: Explore = "epsilon"
     llm: str = "symbolic"
+    vlm: str = ""
+    vlm_task: str = ""
+    clip_length: int = Field(32, ge=1)
+    clip_stride: int = Field(32, ge=1)
     steps: int = Field(100_000, ge=1)
     seed: int = Field(0, ge=0)
     n_envs: int = Field(1, ge=1)
@@ -62,6 +66,11 @@ class RunSettings(BaseModel):
     def uses_rules(self) -> bool:
         """Whether rules are induced: for replay, for exploration, or both."""
         return self.replay == "nser" or self.explore == "rules"
+
+    @property
+    def renders(self) -> bool:
+        """Whether a vision model is shown frames."""
+        return self.replay == "vlm-rb" and not self.vlm.startswith("events:")
 
 
 class SettingsError(NserError, ValueError):

@@ -84,6 +84,5 @@ def _learn(session: Session, run: RunDirectory, log: MetricsLog, callback: RunCa
         evaluation = callback.finish()
     finally:
         log.close()
-        if session.inducing is not None:
-            session.inducing.close()
+        session.close()
     return Outcome(run, evaluation, session.ruleset, callback.seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +47,8 @@ def rule_path(file: Path) -> Path:
 def vocabulary_for(env: str | None, vocab: str | None, file: Path | None = None) -> Vocabulary | None:
     """The vocabulary that options name, or that of the run in which the file lies; `None` where nothing tells it.
 
-    `--vocab` imports the module, as Python's own `-m` does: name no module that you would not run.
+    `--vocab` imports the module, from the present folder too, as Python's own `-m` does: name no module that you would
+    not run.
     """
     if env is not None and vocab is not None:
         raise InputError("found both --env and --vocab, expected one of them")
@@ -86,6 +88,8 @@ def _own(word: str) -> Vocabulary:
     module, sign, name = word.partition(":")
     if not sign or not module or not name:
         raise InputError(f"found --vocab {word}, expected MODULE:NAME such as my_world.words:VOCABULARY")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:

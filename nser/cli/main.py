@@ -14,6 +14,7 @@ from nser.cli import (
     rules_diff,
     rules_edit,
     rules_explain,
+    rules_fit,
     rules_graph,
     rules_score,
     rules_show,
@@ -45,6 +46,7 @@ rules.command("diff")(rules_diff.command)
 rules.command("merge")(rules_diff.merge_command)
 rules.command("simplify")(rules_simplify.command)
 rules.command("score")(rules_score.command)
+rules.command("fit")(rules_fit.command)
 rules.command("edit")(rules_edit.command)
 
 

@@ -1,5 +1,10 @@
 """Environments that speak in symbols, and their vocabularies.
 
-`make` makes them and finds their vocabulary, `doorkey` is MiniGrid's DoorKey as facts, `automatic` names the
-numbers of any other space, `seeding` makes runs resumable, `check` says which predicates say nothing.
+`make` makes them and finds their vocabulary; `symbolic` lists the ids that nser makes itself.
+
+- `doorkey`, `locked_rooms`, `open_rooms`: MiniGrid's worlds as facts (`grid` is what they share, `…_vocabulary` what
+  may be said of them); `sokoban`: ours.
+- `toy_text`: gymnasium's small maps; `known`: names and units of well-known features; `automatic`: names for the
+  numbers of any other space.
+- `check` says which predicates say nothing; `seeding` makes runs resumable.
 """

@@ -153,7 +153,7 @@ def _indexed(name: str, i: int) -> str:
 
 
 def _bound(value: float) -> float | None:
-    return float(value) if abs(value) < UNBOUNDED else None
+    return float(value) + 0.0 if abs(value) < UNBOUNDED else None  # + 0.0, as some spaces begin at -0.0
 
 
 def _refuse_image(space: spaces.Box) -> None:

@@ -46,12 +46,12 @@ _CLIFF = ("up", "right", "down", "left")
 _CAR = (Feature("position", "m", "where the car is"), Feature("velocity", "m/step", "how fast the car goes"))
 # The legs stay numbers: were they truths, learners would sort states by the two of them alone.
 _LANDER = (
-    Feature("x", "half widths", "how far right of the pad the lander is"),
-    Feature("y", "half heights", "how high above the pad the lander is"),
-    Feature("x_velocity", "", "how fast the lander drifts to the right"),
-    Feature("y_velocity", "", "how fast the lander rises"),
-    Feature("angle", "rad", "how far the lander leans, 0 is upright"),
-    Feature("angular_velocity", "", "how fast the lander turns"),
+    Feature("x", "10 m", "how far right of the pad the lander is"),
+    Feature("y", "6.67 m", "how high above the pad the lander is"),
+    Feature("x_velocity", "5 m/s", "how fast the lander drifts to the right"),
+    Feature("y_velocity", "7.5 m/s", "how fast the lander rises"),
+    Feature("angle", "rad", "how far the lander leans to the left, 0 is upright"),
+    Feature("angular_velocity", "2.5 rad/s", "how fast the lander turns to the left"),
     Feature("left_leg", "", "1 when the left leg touches the ground, else 0"),
     Feature("right_leg", "", "1 when the right leg touches the ground, else 0"),
 )

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from typing import Any
 
 import gymnasium
@@ -71,6 +74,24 @@ def test_known_environments_have_friendly_names() -> None:
     assert vocabulary.actions == ("left", "right")
     assert vocabulary.signature.predicates["pole_angle"].unit == "rad"
     assert vocabulary.name == "cartpole"
+
+
+def test_lander_has_names_and_units() -> None:
+    """In a process of its own: Box2D dies when it is first imported with warnings as errors."""
+    script = (
+        "import json\n"
+        "from nser.envs.check import check_vocabulary\n"
+        "from nser.envs.make import make_env, vocabulary_of\n"
+        "env = make_env('LunarLander-v3')\n"
+        "known = vocabulary_of(env).signature.predicates\n"
+        "found = [str(finding) for finding in check_vocabulary(env, 300) if finding.kind == 'out of bounds']\n"
+        "print(json.dumps([{name: p.unit for name, p in known.items()}, known['left_leg'].low, found]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    units, low, findings = json.loads(done.stdout.splitlines()[-1])
+    assert (units["x"], units["y_velocity"], units["angle"], units["left_leg"]) == ("10 m", "7.5 m/s", "rad", "")
+    assert str(low) == "0.0"
+    assert findings == []
 
 
 def test_wrapper_that_changes_the_numbers_takes_their_names_away() -> None:

@@ -18,6 +18,9 @@ from nser.rules.verdict import KEPT
 
 if TYPE_CHECKING:
     from nser.induce.loop import Induction
+    from nser.induce.proposing import Proposer
+
+WANTED = 8  # rules that the printed prompt asks for, as the proposer does by default
 
 
 def command(
@@ -27,7 +30,21 @@ def command(
     ] = None,
     env: Env = None,
     vocab: Vocab = None,
-    llm: Annotated[str, typer.Option(help="symbolic, openai:MODEL, http://HOST:PORT/v1#MODEL, hf:NAME.")] = "symbolic",
+    llm: Annotated[
+        str,
+        typer.Option(
+            help="symbolic, openai:MODEL, http://HOST:PORT/v1#MODEL, hf:FOLDER, recorded:FILE, or both:ONE OF THESE."
+        ),
+    ] = "symbolic",
+    show_prompt: Annotated[
+        bool, typer.Option("--show-prompt", help="Print what a language model would be asked, and ask nobody.")
+    ] = False,
+    replies: Annotated[
+        Path | None, typer.Option(help="Folder of recorded calls: what stands there is not asked again.")
+    ] = None,
+    redact: Annotated[
+        list[str] | None, typer.Option(help="Regular expression; what it matches is not recorded in clear.")
+    ] = None,
     label: Annotated[str, typer.Option(help="What a transition was worth: progress, return or success.")] = "progress",
     gamma: Annotated[float, typer.Option(help="Discount, in (0, 1].")] = 0.99,
     max_rules: Annotated[int, typer.Option(min=1, help="Rules kept at the most.")] = 12,
@@ -37,8 +54,10 @@ def command(
 
     Exit code 1 where none is kept.
     """
-    from nser.induce.evidence import has_contrast
+    from nser.induce.cassette import Cassette
+    from nser.induce.evidence import Evidence, has_contrast
     from nser.induce.loop import induce
+    from nser.induce.prompt import induction_messages
     from nser.induce.proposers import proposer_of
     from nser.induce.settings import InductionSettings
 
@@ -54,7 +73,12 @@ def command(
         settings = InductionSettings(label=label, gamma=gamma, max_rules=max_rules)  # type: ignore[arg-type]
     except ValueError as error:
         raise InputError(str(error)) from error
-    found = induce(trajectories, vocabulary, proposer_of(llm), settings)
+    if show_prompt:
+        for message in induction_messages(Evidence.from_trajectories(trajectories, vocabulary, settings), WANTED):
+            print(message["content"])
+        return
+    proposer = proposer_of(llm, Cassette(replies, redact or ()) if replies else None)
+    found = induce(trajectories, vocabulary, proposer, settings)
     if output is not None and found.ruleset.rules:
         save_rules(output, found.ruleset)
     if as_json:
@@ -62,10 +86,30 @@ def command(
         print_json({"kept": [rule.name for rule in found.ruleset.rules], "verdicts": verdicts})
     else:
         _print(found)
+        _print_cost(proposer)
         if output is not None and found.ruleset.rules:
             err.print(f"written to {output}", soft_wrap=True)
     if not found.ruleset.rules:
         raise typer.Exit(1)
+
+
+def _print_cost(proposer: Proposer) -> None:
+    """What a language model has cost, and what went wrong with single calls."""
+    from nser.induce.chat import ChatProposer
+    from nser.induce.joining import Competing
+
+    asked = proposer.model if isinstance(proposer, Competing) else proposer
+    if isinstance(asked, ChatProposer):
+        spent = asked.spent
+        out.print(
+            f"{spent.calls} calls and {spent.cached} recorded ones of {asked.name}: {spent.prompt_tokens:,} tokens in, "
+            f"{spent.completion_tokens:,} out, {spent.seconds:.1f} s",
+            soft_wrap=True,
+        )
+        for failure in asked.failures:
+            err.print(f"warning: {failure}", soft_wrap=True)
+    if isinstance(proposer, Competing) and proposer.last_error is not None:
+        err.print(f"warning: {proposer.last_error}; the symbolic learner proposed alone", soft_wrap=True)
 
 
 def _print(found: Induction) -> None:

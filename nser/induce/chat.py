@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nser.induce.cassette import Call, Cassette, Reply
 from nser.induce.decoding import decoding_grammar
@@ -12,8 +12,11 @@ from nser.induce.evidence import Evidence
 from nser.induce.joining import joined
 from nser.induce.model import BudgetError, Model, ModelError
 from nser.induce.prompt import INDUCE, REPAIR, Message, induction_messages, repair_messages, template_version
+from nser.rules.grammar import Engine
 from nser.rules.store import RuleSet
 from nser.rules.verdict import Verdict
+
+DIALECTS: tuple[Engine, ...] = ("llguidance", "openai")
 
 
 @dataclass(frozen=True)
@@ -110,37 +113,38 @@ class ChatProposer:
 
     def _ask(self, messages: tuple[Message, ...], template: str, evidence: Evidence, samples: int) -> list[str]:
         answers: list[str] = []
-        try:
-            engine = self.model.engine() if self.settings.constrained else None
-        except ModelError as error:
-            self.failures.append(error)
-            return answers
-        text = decoding_grammar(engine, evidence.vocabulary.signature) if engine else ""
         for number in range(samples):
-            call = Call(
+            bare = Call(
                 self.model.name,
                 messages,
                 {"temperature": self.settings.temperature, "max_tokens": self.settings.max_tokens},
-                text,
-                f"{template}@{template_version(template)}",
-                number,
+                template=f"{template}@{template_version(template)}",
+                number=number,
             )
             try:
-                answers.append(_whole(self._complete(call)))
+                answers.append(_whole(self._recorded(bare, evidence) or self._complete(bare, evidence)))
             except ModelError as error:
                 self.failures.append(error)
                 if error.fatal:
                     break
         return answers
 
-    def _complete(self, call: Call) -> Reply:
-        found = self.cassette.find(call) if self.cassette else None
-        if found is not None:
-            self.spent.cached += 1
-            return found
-        self._require_budget(call)
+    def _recorded(self, bare: Call, evidence: Evidence) -> Reply | None:
+        """A recorded answer under any grammar that may have gone along: to find it needs no server."""
+        if self.cassette is None:
+            return None
+        for engine in (None, *DIALECTS) if self.settings.constrained else (None,):
+            found = self.cassette.find(_under(bare, engine, evidence))
+            if found is not None:
+                self.spent.cached += 1
+                return found
+        return None
+
+    def _complete(self, bare: Call, evidence: Evidence) -> Reply:
+        self._require_budget(bare)
         began = self._clock()
         try:
+            call = _under(bare, self.model.engine() if self.settings.constrained else None, evidence)
             reply = self.model.complete(call)
         finally:
             self.spent.calls += 1
@@ -163,6 +167,11 @@ class ChatProposer:
                 raise BudgetError(
                     f"the budget of {most:g} {what} for one induction is spent; raise it, or shorten the prompt"
                 )
+
+
+def _under(bare: Call, engine: Engine | None, evidence: Evidence) -> Call:
+    """The call with the grammar of an engine."""
+    return replace(bare, grammar=decoding_grammar(engine, evidence.vocabulary.signature)) if engine else bare
 
 
 def _whole(reply: Reply) -> str:

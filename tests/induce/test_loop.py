@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nser.induce.cassette import Reply
 from nser.induce.chat import ChatProposer, ChatSettings
 from nser.induce.joining import Competing, joined
 from nser.induce.loop import Induction, induce
@@ -14,7 +15,7 @@ from nser.induce.symbolic import SymbolicProposer
 from nser.rules.parse import parse_rules
 from nser.rules.printer import print_formula
 from tests.induce.planted import CHAIN, play
-from tests.induce.test_chat import Reply, Scripted
+from tests.induce.test_chat import Scripted
 
 RIGHT = "rule right: forall t in step: inside(t, r0) & action_is(t, push) -> good(t)"
 TYPO = "rule typo: forall t in step: insid(t, r1) & action_is(t, pull) -> good(t)"

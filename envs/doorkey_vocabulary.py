@@ -20,7 +20,7 @@ def _column(steps: Steps, feature: str) -> Tensor:
     return steps.observations[:, COLUMN[feature]]
 
 
-@predicate("object")
+@predicate("object", example="facing(t, door) & carrying(t) & ~door_open(t)")
 def facing(steps: Steps, thing: str) -> Tensor:
     """The cell straight ahead of the agent holds this."""
     return _column(steps, f"facing_{thing}")
@@ -44,7 +44,7 @@ def door_locked(steps: Steps) -> Tensor:
     return _column(steps, "door_locked")
 
 
-@predicate()
+@predicate(example="past_door(t) & facing(t, empty)")
 def past_door(steps: Steps) -> Tensor:
     """The agent stands on the goal's side of the dividing wall."""
     return _column(steps, "past_door")
@@ -57,7 +57,7 @@ def in_doorway(steps: Steps) -> Tensor:
     return (away == 0).to(away.dtype)
 
 
-@number("target", unit="cells", low=0)
+@number("target", unit="cells", low=0, example="dist(t, goal) < 3")
 def dist(steps: Steps, target: str) -> Tensor:
     """Steps that the agent would walk to this if no wall were there; 0 for a key in its hand."""
     apart = _column(steps, f"{target}_dx").abs() + _column(steps, f"{target}_dy").abs()

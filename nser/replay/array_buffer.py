@@ -19,11 +19,11 @@ from nser.replay.types import Bools, Ints
 DATA = "data."  # what the names of the buffer's own arrays begin with in a state, beside those of the index
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: that would cost a microsecond a batch
 class Batch:
     """``n`` drawn transitions, copied: ``obs``, ``next_obs`` (n, *obs_shape), ``actions`` (n, *action_shape),
-    ``rewards`` (n,) float32, ``terminated``, ``truncated`` (n,) bool, ``weights`` (n,) float32, and the ``draw``
-    for ``update``. The arrays of the data are parts of one array of rows, and so not contiguous;
+    ``rewards`` (n,) float32, ``terminated`` (n,) bool, ``weights`` (n,) float32, and the ``draw`` for ``update``.
+    The arrays of the data are parts of one array of rows, and so not contiguous;
     ``torch.from_numpy`` takes them as they are.
 
     Bootstrap with ``rewards + γ · (1 − terminated) · value(next_obs)``: a time limit does not end the sum.
@@ -34,7 +34,6 @@ class Batch:
     rewards: NDArray[np.float32]
     next_obs: NDArray
     terminated: Bools
-    truncated: Bools
     weights: NDArray[np.float32]
     draw: Draw
 
@@ -82,6 +81,7 @@ class ArrayBuffer:
         self.rows: NDArray = np.zeros(capacity, np.dtype(parts, align=True))
         self._columns = {name: self.rows[name] for name in self.COLUMNS}
         self.obs, self.actions, self.rewards, self.next_obs, self.terminated, self.truncated = self._columns.values()
+        self._shapes = {name: column.shape[1:] for name, column in self._columns.items()}
         self._head = 0
         # The index locks itself; this holds data and index together, so that no draw sees half a transition.
         self._lock = threading.Lock()
@@ -163,7 +163,6 @@ class ArrayBuffer:
             rows["rewards"],
             rows["next_obs"],
             rows["terminated"],
-            rows["truncated"],
             draw.weights.astype(np.float32),
             draw,
         )
@@ -251,6 +250,6 @@ class ArrayBuffer:
     def _check(self, given: dict[str, NDArray], lead: tuple[int, ...]) -> None:
         """Every array has the shape of its column behind ``lead``: nothing is broadcast by accident."""
         for name, value in given.items():
-            expected = lead + self._columns[name].shape[1:]
+            expected = lead + self._shapes[name]
             if value.shape != expected:
                 raise ArgumentError(name, value.shape, f"the shape {expected}", "Nothing was stored.")

@@ -71,7 +71,7 @@ def unpack(state: dict[str, Any], items: Items, forest: Forest, rng: np.random.G
     if forest.log_decay is not None:
         forest.log_decay[:filled] = forest.law.rate * (items.birth[:filled] - forest.origin) - forest.offset
     forest.restore(np.asarray(state["weight"]))
-    forest.peak.rebuild(np.where(items.is_live(), items.signal[:filled], -np.inf))
+    forest.peak.mend(0, items.capacity)
     rng.bit_generator.state = json.loads(state["rng"])
 
 

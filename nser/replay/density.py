@@ -56,19 +56,20 @@ def density(law: Law, eligible: int, mix: float, eta: float, base: float, bonus:
     scale = 1.0
     if share < wanted:
         scale = 0.0 if only_rules else share / (1.0 - share) * base / bonus
+    # By position: names cost as much as all the arithmetic.
     return Density(
-        eligible=eligible,
-        mix=mix,
-        base_total=base,
-        bonus_total=bonus,
-        rule_share=mix * share,
-        wanted_share=mix * wanted,
-        rule_scale=scale,
-        per_base=mix * (1.0 - share) / base,
-        per_bonus=mix * share / bonus if share > 0.0 else 0.0,
-        per_plain=mix / base,
-        floor=(1.0 - mix) * uniform,
-        zero=False,
+        eligible,
+        mix,
+        base,
+        bonus,
+        mix * share,
+        mix * wanted,
+        scale,
+        mix * (1.0 - share) / base,
+        mix * share / bonus if share > 0.0 else 0.0,
+        mix / base,
+        (1.0 - mix) * uniform,
+        False,
     )
 
 

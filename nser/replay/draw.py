@@ -76,18 +76,27 @@ class Sampler:
         arrival = self.rng.exponential(size=len(rest)) / rate
         return np.concatenate((taken, rest[np.argsort(arrival)]))[:count]
 
-    def probabilities(self, density: Density, slots: Ints) -> Floats:
-        """q (n,) of live ``slots`` (n,)."""
+    def probabilities(self, density: Density, slots: Ints, base: Floats | None = None) -> Floats:
+        """q (n,) of live ``slots`` (n,); ``base`` (n,) their leaves, where they are known already."""
         bonus = self.forest.bonus if density.per_bonus else None
-        return density.q(self.forest.base.take(slots), bonus.take(slots) if bonus is not None else None)
+        leaves = self.forest.base.take(slots) if base is None else base
+        return density.q(leaves, bonus.take(slots) if bonus is not None else None)
 
-    def weights(self, density: Density, slots: Ints, probability: Floats, beta: float, normalise: str) -> Floats:
-        """Importance weights (n,) of ``slots`` drawn with ``probability`` (n,); see ``law``."""
+    def weights(
+        self,
+        density: Density,
+        slots: Ints,
+        probability: Floats,
+        beta: float,
+        normalise: str,
+        base: Floats | None = None,
+    ) -> Floats:
+        """Importance weights (n,) of ``slots`` drawn with ``probability`` (n,); see ``law``; ``base`` as above."""
         law = self.forest.law
         if law.correct == "none" or beta == 0.0 or len(slots) == 0:
             return np.ones(len(slots))
         if law.correct == "signal" and density.per_bonus:
-            probability = density.without_rules(self.forest.base.take(slots))
+            probability = density.without_rules(self.forest.base.take(slots) if base is None else base)
         # Dividing weights by the largest is dividing probabilities by the least, and N cancels.
         if normalise == "batch":
             least = probability.item(probability.argmin())

@@ -12,8 +12,8 @@ import numpy as np
 
 from nser.replay.items import Items
 from nser.replay.law import Law
-from nser.replay.sum_tree import Kernels, MaxTree, SumTree
-from nser.replay.types import Floats, Ints
+from nser.replay.sum_tree import Kernels, MaxTree, Peak, SumTree
+from nser.replay.types import Floats, Ints, Numbers
 
 MAX_DRIFT = 200.0  # of (α/τ)(t − origin), before the anchor moves
 MAX_EXPONENT = 300.0  # of any weight: 10⁹ times e³⁰⁰ times the largest rule factor is still finite
@@ -35,7 +35,7 @@ class Forest:
         self.origin = 0
         self.offset = 0.0
         self.base = SumTree(items.capacity, kernels)
-        self.peak = MaxTree(items.capacity, kernels)
+        self.peak = Peak(items.signal_blocks, items.generation_blocks, kernels)
         self.bonus = SumTree(items.capacity, kernels) if law.uses_rules else None
         self.boost: Floats | None = np.zeros(items.capacity) if law.uses_rules else None
         self.related = False  # whether any boost was ever positive
@@ -44,45 +44,48 @@ class Forest:
         self.least_positive = MaxTree(items.capacity, kernels) if wanted else None
         # (α/τ)(t_i − origin) − offset of each slot; None while that is the same for all.
         self.log_decay: Floats | None = np.zeros(items.capacity) if law.rate > 0 else None
-        self._put_one = kernels.put_one
-        self._put_same = kernels.put_same
+        self.kernels = kernels
 
     def put_one(self, slot: int, signal: float, boost: float, clock: int) -> None:
         """Write the trees for one new item of ``slot``, whose columns are written; ``boost`` of its relevance."""
         weight = self.weight_of(signal, clock)
+        self.peak.mend(slot, slot + 1)
         if weight is None:
             self._set_boost(slot, slot + 1, boost)
-            self.peak.put(slot, slot + 1, signal)
             self.rebuild(clock)
             return
         if self.log_decay is not None:
             self.log_decay[slot] = self._drift(clock)
-        self._put_one(self.base.nodes, self.peak.nodes, self.base.leaf + slot, weight, signal)
+        self.kernels.put_one(self.base.nodes, self.base.leaf + slot, weight)
         if self.least is not None:
             self._put_least(slot, slot + 1, weight)
         if boost > 0 or (self.boost is not None and self.boost[slot] > 0):
             self._set_boost(slot, slot + 1, boost)
             self._put_bonus(slot, slot + 1)
 
-    def put_same(self, start: int, stop: int, numbers: tuple[float, float, float], boost: float, clock: int) -> None:
-        """As ``put`` for new items that are all alike, and their columns too: signal, relevance and weight.
+    def put_same(self, start: int, stop: int, numbers: Numbers, boost: float, clock: int) -> None:
+        """As ``put`` for items all alike, columns included; not for laws that keep minima.
 
-        The weight is that of ``weight_of``; not for laws that keep minima.
+        ``numbers``: signal, relevance, and the weight by ``weight_of``.
         """
-        items = self.items
-        columns = (items.birth, items.generation, items.version, items.signal, items.relevance)
-        trees = (self.base.nodes, self.peak.nodes)
-        self._put_same(columns, trees, (self.base.leaf, start, stop), clock, numbers)
+        items, base, peak = self.items, self.base, self.peak
+        self.kernels.put_same(
+            (items.birth, items.generation, items.version, items.signal, items.relevance),
+            (base.nodes, peak.nodes),
+            (peak.signals, peak.generations),
+            (base.leaf, peak.leaf, start, stop, clock),
+            numbers,
+        )
         if self.log_decay is not None:
             self.log_decay[start:stop] = self._drift(clock)
-        self._set_boost(start, stop, boost)
-        if self.related:
+        if boost > 0.0 or self.related:
+            self._set_boost(start, stop, boost)
             self._put_bonus(start, stop)
 
     def put(self, start: int, stop: int, signal: Floats, boost: Floats | float, clock: int) -> None:
         """As ``put_one`` for the slots start … stop − 1; ``signal`` (stop − start,), ``boost`` the same or one."""
         self._set_boost(start, stop, boost)
-        self.peak.put(start, stop, signal)
+        self.peak.mend(start, stop)
         exponent = self.log_signal(signal)
         if self._must_rebuild(float(exponent.max()) + self._drift(clock), clock):
             self.rebuild(clock)
@@ -99,7 +102,7 @@ class Forest:
 
     def update(self, slots: Ints, signal: Floats, largest: float, clock: int) -> None:
         """Write the trees for live ``slots`` (n,) whose signals (n,) changed; ``largest`` ≥ all of them."""
-        self.peak.write(slots, signal)
+        self.peak.write(slots)
         exponent = self.log_signal(signal)
         if self.log_decay is not None:
             exponent += self.log_decay.take(slots)
@@ -132,7 +135,7 @@ class Forest:
     def clear(self, start: int, stop: int) -> None:
         """Empty the leaves of the slots start … stop − 1, which died."""
         self.base.put(start, stop, 0.0)
-        self.peak.put(start, stop, -np.inf)
+        self.peak.mend(start, stop)
         if self.least is not None and self.least_positive is not None:
             self.least.put(start, stop, -np.inf)
             self.least_positive.put(start, stop, -np.inf)

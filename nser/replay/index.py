@@ -108,15 +108,14 @@ class ReplayIndex:
             law = self._density()
             sampler = self._sampler
             slots = sampler.with_replacement(law, count) if replace else sampler.without_replacement(law, count)
-            probability = sampler.probabilities(law, slots)
-            beta = value_at(self.law.beta, self.clock)
-            return Draw(
-                slots,
-                self._items.generation.take(slots),
-                sampler.weights(law, slots, probability, beta, self.law.normalise),
-                probability,
-                self.clock - self._items.birth.take(slots),
+            items, base = self._items, self._forest.base
+            leaves, generations, ages = self._kernels.look(
+                base.nodes, base.leaf, items.generation, items.birth, slots, self.clock
             )
+            probability = sampler.probabilities(law, slots, leaves)
+            beta = value_at(self.law.beta, self.clock)
+            weights = sampler.weights(law, slots, probability, beta, self.law.normalise, leaves)
+            return Draw(slots, generations, weights, probability, ages)
 
     def update(self, draw: Draw, signal: ArrayLike) -> int:
         """Set the signals (n,) ≥ 0 of what was drawn; returns how many were ignored as stale.

@@ -5,6 +5,7 @@ import numpy as np
 from nser.replay.types import Bools, Floats, Ints
 
 NEVER_SCORED = -1
+BLOCK = 8  # slots of a block: numbers of eight bytes that fill a cache line
 
 
 class Items:
@@ -22,8 +23,12 @@ class Items:
         self.size = 0
         self.inserted = 0
         self.birth: Ints = np.zeros(capacity, np.int64)
-        self.generation: Ints = np.zeros(capacity, np.int64)
-        self.signal: Floats = np.zeros(capacity)
+        blocks = -(-capacity // BLOCK)
+        # Both also by blocks, as the maximum reads them; what lies past the capacity is never live.
+        self.generation_blocks: Ints = np.zeros((blocks, BLOCK), np.int64)
+        self.signal_blocks: Floats = np.zeros((blocks, BLOCK))
+        self.generation: Ints = self.generation_blocks.reshape(-1)[:capacity]
+        self.signal: Floats = self.signal_blocks.reshape(-1)[:capacity]
         self.relevance: Floats = np.zeros(capacity)
         self.version: Ints = np.full(capacity, NEVER_SCORED, np.int64)
 

@@ -8,32 +8,35 @@ the cache misses of its items overlap. All of them trust their caller: slots are
 import numpy as np
 from numba import njit
 
-from nser.replay.types import Floats, Ints
+from nser.replay.types import Columns, Floats, Ints, Numbers, Stretch
 
-TOP = 1024  # nodes of the level from which a search starts, as a power of two
+TOP = 512  # nodes of the level from which a search starts, as a power of two
 
 
 @njit(cache=True, nogil=True)
 def sum_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
     """Set the leaves of ``slots`` (n,) to ``values`` (n,), the last of equal slots winning, and mend the sums."""
     count = slots.size
-    parents = np.empty(count, np.int64)
+    # Unsigned, for numba asks of every signed index whether it counts from the end.
+    one = np.uint64(1)
+    parents = np.empty(count, np.uint64)
     for i in range(count):
-        node = leaf + slots[i]
+        node = np.uint64(leaf + slots[i])
         nodes[node] = values[i]
-        parents[i] = node >> 1
+        parents[i] = node >> one
     width = leaf >> 1
     while width > 0:
         kept = 0
-        last = 0
+        last = np.uint64(0)
         for i in range(count):
             parent = parents[i]
-            # Draws come nearly sorted, so that neighbours share their upper ancestors.
-            if parent != last:
-                nodes[parent] = nodes[2 * parent] + nodes[2 * parent + 1]
-                last = parent
-                parents[kept] = parent >> 1
-                kept += 1
+            child = parent << one
+            nodes[parent] = nodes[child] + nodes[child + one]
+            # Draws come nearly sorted, so that neighbours share their upper ancestors. Counting without a branch:
+            # what is not to be kept is written over by the next.
+            parents[kept] = parent >> one
+            kept += int(parent != last)
+            last = parent
         count = kept
         width >>= 1
 
@@ -86,33 +89,94 @@ def max_mend(nodes: Floats, leaf: int, start: int, stop: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def put_one(sums: Floats, maxima: Floats, node: int, weight: float, signal: float) -> None:
-    """Set one leaf, given as its node, of a sum tree and of a max tree of the same size."""
-    sums[node] = weight
-    maxima[node] = signal
+def top_of(signals: Floats, generations: Ints, block: int) -> float:
+    """Largest signal of the live slots of a block; −inf where there is none. Both arrays are (blocks, 8)."""
+    top = -np.inf
+    for k in range(signals.shape[1]):
+        if generations[block, k] & 1:
+            top = max(top, signals[block, k])
+    return top
+
+
+@njit(cache=True, nogil=True)
+def peak_write(nodes: Floats, leaf: int, signals: Floats, generations: Ints, slots: Ints) -> None:
+    """Mend the maxima above the blocks of ``slots`` (n,), whose columns were written.
+
+    A path ends where a maximum stays, after two levels on average.
+    """
+    count = slots.size
+    one, block_bits = np.uint64(1), np.uint64(3)
+    flat, live = signals.reshape(-1), generations.reshape(-1)
+    parents = np.empty(count, np.uint64)
+    kept = 0
+    for i in range(count):
+        block = np.uint64(slots[i]) >> block_bits
+        first = block << block_bits
+        top = -np.inf
+        # Without branches, here and below: which way they go is chance, and a wrong guess costs more than the sum.
+        for k in range(8):
+            slot = first + np.uint64(k)
+            signal = flat[slot]
+            top = signal if (signal > top) & (live[slot] & 1 == 1) else top
+        node = np.uint64(leaf) + block
+        before = nodes[node]
+        nodes[node] = top
+        parents[kept] = node >> one
+        kept += int(before != top)
+    count = kept
+    while count > 0 and parents[0] > 0:
+        kept = 0
+        for i in range(count):
+            parent = parents[i]
+            left, right = nodes[parent << one], nodes[(parent << one) + one]
+            top = left if left > right else right
+            before = nodes[parent]
+            nodes[parent] = top
+            parents[kept] = parent >> one
+            kept += int(before != top)
+        count = kept
+
+
+@njit(cache=True, nogil=True)
+def peak_mend(nodes: Floats, leaf: int, signals: Floats, generations: Ints, start: int, stop: int) -> None:
+    """As ``peak_write`` for the slots start … stop − 1."""
+    width = signals.shape[1]
+    low = start // width
+    high = (stop - 1) // width
+    for block in range(low, high + 1):
+        nodes[leaf + block] = top_of(signals, generations, block)
+    low = (leaf + low) >> 1
+    high = (leaf + high) >> 1
+    while low > 0:
+        for node in range(low, high + 1):
+            nodes[node] = max(nodes[2 * node], nodes[2 * node + 1])
+        low >>= 1
+        high >>= 1
+
+
+@njit(cache=True, nogil=True)
+def put_one(nodes: Floats, node: int, weight: float) -> None:
+    """Set one leaf, given as its node, of a sum tree."""
+    nodes[node] = weight
     node >>= 1
     while node > 0:
-        sums[node] = sums[2 * node] + sums[2 * node + 1]
-        maxima[node] = max(maxima[2 * node], maxima[2 * node + 1])
+        nodes[node] = nodes[2 * node] + nodes[2 * node + 1]
         node >>= 1
 
 
 @njit(cache=True, nogil=True)
 def put_same(
-    columns: tuple[Ints, Ints, Ints, Floats, Floats],
-    trees: tuple[Floats, Floats],
-    stretch: tuple[int, int, int],
-    clock: int,
-    numbers: tuple[float, float, float],
+    columns: Columns, trees: tuple[Floats, Floats], blocks: tuple[Floats, Ints], stretch: Stretch, numbers: Numbers
 ) -> None:
-    """Put new items that are all alike into slots start … stop − 1: their columns, and their leaves of both trees.
+    """Put new items that are all alike into the slots start … stop − 1: their columns, and both trees.
 
-    columns: birth, generation, version, signal, relevance; trees: of sums, of maxima; stretch: leaf, start, stop;
+    columns: birth, generation, version, signal, relevance, each (capacity,); trees: of sums, of maxima; blocks: of
+    signals and generations (blocks, 8); stretch: leaf of the one tree and of the other, start, stop, clock;
     numbers: signal, relevance, weight.
     """
     birth, generation, version, signals, relevances = columns
     sums, maxima = trees
-    leaf, start, stop = stretch
+    leaf, peak_leaf, start, stop, clock = stretch
     signal, relevance, weight = numbers
     for slot in range(start, stop):
         birth[slot] = clock
@@ -122,15 +186,23 @@ def put_same(
         signals[slot] = signal
         relevances[slot] = relevance
         sums[leaf + slot] = weight
-        maxima[leaf + slot] = signal
-    low = (leaf + start) >> 1
-    high = (leaf + stop - 1) >> 1
-    while low > 0:
-        for node in range(low, high + 1):
-            sums[node] = sums[2 * node] + sums[2 * node + 1]
-            maxima[node] = max(maxima[2 * node], maxima[2 * node + 1])
-        low >>= 1
-        high >>= 1
+    sum_mend(sums, leaf, start, stop)
+    peak_mend(maxima, peak_leaf, blocks[0], blocks[1], start, stop)
+
+
+@njit(cache=True, nogil=True)
+def look(nodes: Floats, leaf: int, generation: Ints, birth: Ints, slots: Ints, clock: int) -> tuple[Floats, Ints, Ints]:
+    """Leaves, generations and ages, each (n,), of ``slots`` (n,): one pass, so that their cache misses overlap."""
+    count = slots.size
+    leaves = np.empty(count)
+    generations = np.empty(count, np.int64)
+    ages = np.empty(count, np.int64)
+    for i in range(count):
+        slot = slots[i]
+        leaves[i] = nodes[leaf + slot]
+        generations[i] = generation[slot]
+        ages[i] = clock - birth[slot]
+    return leaves, generations, ages
 
 
 @njit(cache=True, nogil=True)
@@ -177,9 +249,9 @@ def sum_find(nodes: Floats, leaf: int, targets: Floats) -> Ints:
         for i in range(count):
             child = found[i] << one
             left = nodes[child]
-            right = np.uint64((targets[i] >= left) & (nodes[child + one] > 0.0))
-            targets[i] -= left * np.float64(right)
-            found[i] = child + right
+            right = (targets[i] >= left) & (nodes[child + one] > 0.0)
+            targets[i] -= left if right else 0.0
+            found[i] = child + np.uint64(right)
         width >>= 1
     slots = np.empty(count, np.int64)
     for i in range(count):

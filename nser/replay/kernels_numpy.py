@@ -5,9 +5,10 @@ See there for what each does and for the layout of a tree.
 
 import numpy as np
 
-from nser.replay.types import Floats, Ints
+from nser.replay.types import Columns, Floats, Ints, Numbers, Stretch
 
-TOP = 1024  # as in the other module: the level from which a search starts, and above which writes mend all nodes
+TOP = 512  # as in the other module: nodes of the level from which a search starts
+DENSE = 2048  # nodes of the level below which writes mend every node: narrow levels cost less whole than in part
 
 
 def sum_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
@@ -16,12 +17,11 @@ def sum_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
     nodes[parents] = values
     children = nodes.reshape(-1, 2)  # row k holds both children of node k
     width = leaf
-    while width > TOP:
+    while width > DENSE:
         width >>= 1
         parents >>= 1
         both = children.take(parents, axis=0)
         nodes[parents] = both[:, 0] + both[:, 1]
-    # Where the level is narrow, all of it is cheaper than some of it.
     while width > 1:
         width >>= 1
         np.add(nodes[2 * width : 4 * width : 2], nodes[2 * width + 1 : 4 * width : 2], out=nodes[width : 2 * width])
@@ -31,16 +31,20 @@ def max_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
     """Twin of ``kernels_numba.max_write``."""
     parents = slots + leaf
     nodes[parents] = values
+    _mend_maxima(nodes, leaf, parents)
+
+
+def _mend_maxima(nodes: Floats, leaf: int, parents: Ints) -> None:
     children = nodes.reshape(-1, 2)
-    for _ in range(leaf.bit_length() - 1):
+    width = leaf
+    while width > DENSE:
+        width >>= 1
         parents >>= 1
         both = children.take(parents, axis=0)
-        top = np.maximum(both[:, 0], both[:, 1])
-        changed = (nodes.take(parents) != top).nonzero()[0]
-        if not changed.size:
-            break
-        parents = parents.take(changed)
-        nodes[parents] = top.take(changed)
+        nodes[parents] = np.maximum(both[:, 0], both[:, 1])
+    while width > 1:
+        width >>= 1
+        np.maximum(nodes[2 * width : 4 * width : 2], nodes[2 * width + 1 : 4 * width : 2], out=nodes[width : 2 * width])
 
 
 def sum_mend(nodes: Floats, leaf: int, start: int, stop: int) -> None:
@@ -61,71 +65,107 @@ def max_mend(nodes: Floats, leaf: int, start: int, stop: int) -> None:
         low, high = low >> 1, high >> 1
 
 
-def put_one(sums: Floats, maxima: Floats, node: int, weight: float, signal: float) -> None:
+def _tops(signals: Floats, generations: Ints) -> Floats:
+    top = np.where(generations & 1, signals, -np.inf)
+    # By halves: a maximum over a short axis takes ten times as long.
+    width = top.shape[1]
+    while width > 1:
+        width >>= 1
+        top = np.maximum(top[:, :width], top[:, width:])
+    return top[:, 0]
+
+
+def peak_write(nodes: Floats, leaf: int, signals: Floats, generations: Ints, slots: Ints) -> None:
+    """Twin of ``kernels_numba.peak_write``."""
+    blocks = slots >> 3
+    tops = _tops(signals.take(blocks, axis=0), generations.take(blocks, axis=0))
+    blocks += leaf
+    changed = (nodes.take(blocks) != tops).nonzero()[0]
+    if changed.size:
+        blocks = blocks.take(changed)
+        nodes[blocks] = tops.take(changed)
+        _mend_maxima(nodes, leaf, blocks)
+
+
+def peak_mend(nodes: Floats, leaf: int, signals: Floats, generations: Ints, start: int, stop: int) -> None:
+    """Twin of ``kernels_numba.peak_mend``."""
+    low, high = start // signals.shape[1], (stop - 1) // signals.shape[1] + 1
+    nodes[leaf + low : leaf + high] = _tops(signals[low:high], generations[low:high])
+    max_mend(nodes, leaf, low, high)
+
+
+def put_one(nodes: Floats, node: int, weight: float) -> None:
     """Twin of ``kernels_numba.put_one``."""
-    sums[node] = weight
-    maxima[node] = signal
+    nodes[node] = weight
     node >>= 1
     while node > 0:
-        sums[node] = sums[2 * node] + sums[2 * node + 1]
-        maxima[node] = max(maxima[2 * node], maxima[2 * node + 1])
+        nodes[node] = nodes[2 * node] + nodes[2 * node + 1]
         node >>= 1
 
 
 def put_same(
-    columns: tuple[Ints, Ints, Ints, Floats, Floats],
-    trees: tuple[Floats, Floats],
-    stretch: tuple[int, int, int],
-    clock: int,
-    numbers: tuple[float, float, float],
+    columns: Columns, trees: tuple[Floats, Floats], blocks: tuple[Floats, Ints], stretch: Stretch, numbers: Numbers
 ) -> None:
     """Twin of ``kernels_numba.put_same``."""
     birth, generation, version, signals, relevances = columns
     sums, maxima = trees
-    leaf, start, stop = stretch
-    signal, relevance, weight = numbers
+    leaf, peak_leaf, start, stop, clock = stretch
     birth[start:stop] = clock
     generation[start:stop] = (generation[start:stop] + 1) | 1
     version[start:stop] = -1
-    signals[start:stop] = signal
-    relevances[start:stop] = relevance
-    sums[leaf + start : leaf + stop] = weight
-    maxima[leaf + start : leaf + stop] = signal
+    signals[start:stop], relevances[start:stop], sums[leaf + start : leaf + stop] = numbers
     sum_mend(sums, leaf, start, stop)
-    max_mend(maxima, leaf, start, stop)
+    peak_mend(maxima, peak_leaf, *blocks, start, stop)
+
+
+def look(nodes: Floats, leaf: int, generation: Ints, birth: Ints, slots: Ints, clock: int) -> tuple[Floats, Ints, Ints]:
+    """Twin of ``kernels_numba.look``."""
+    return nodes.take(slots + leaf), generation.take(slots), clock - birth.take(slots)
 
 
 def sum_find(nodes: Floats, leaf: int, targets: Floats) -> Ints:
     """Twin of ``kernels_numba.sum_find``."""
     wide = min(TOP, leaf)
-    sums = np.cumsum(nodes[wide : 2 * wide])
-    at = np.searchsorted(sums, targets, side="right")
+    sums = np.zeros(wide + 1)
+    np.cumsum(nodes[wide : 2 * wide], out=sums[1:])
+    found = sums[1:].searchsorted(targets, side="right")
     # The first sum that equals the total belongs to the last node that adds to it.
-    np.minimum(at, np.searchsorted(sums, sums[-1]), out=at)
-    targets -= np.where(at > 0, sums.take(at - 1), 0.0)
-    found = at + wide
-    children = nodes.reshape(-1, 2)
+    np.minimum(found, sums[1:].searchsorted(sums[-1]), out=found)
+    targets -= sums.take(found)
+    found += wide
+    start, first = (targets.copy(), found.copy()) if leaf > wide else (targets, found)
     width = leaf // wide
     while width > 1:
-        both = children.take(found, axis=0)
-        left = both[:, 0]
-        right = (targets >= left) & (both[:, 1] > 0.0)
+        found += found
+        left = nodes.take(found)
+        right = targets >= left
         targets -= left * right
-        found <<= 1
         found += right
         width >>= 1
+    if not nodes.take(found).all():
+        # A target that rounding put past the edge of its subtree went on into one without weight: once more, with
+        # an eye on that. Without it the search takes two thirds of the time.
+        targets[:], found = start, first
+        width = leaf // wide
+        while width > 1:
+            found += found
+            left = nodes.take(found)
+            right = (targets >= left) & (nodes.take(found + 1) > 0.0)
+            targets -= left * right
+            found += right
+            width >>= 1
     found -= leaf
     return found
 
 
 def admit(slots: Ints, generations: Ints, current: Ints, values: Floats) -> tuple[int, int, int, float]:
     """Twin of ``kernels_numba.admit``."""
-    wrong_slot = (slots < 0) | (slots >= current.size)
-    # Not 0 ≤ value < inf rather than its opposite, so that NaN is a fault too.
-    wrong_value = ~((values >= 0.0) & (values < np.inf))
-    wrong = wrong_slot | wrong_value
-    if wrong.any():
-        position = int(wrong.argmax())
+    # Not 0 ≤ value < inf rather than its opposite, so that NaN is a fault too; negative slots are huge unsigned ones.
+    if slots.size and not (
+        values.min() >= 0.0 and values.max() < np.inf and slots.view(np.uint64).max() < current.size
+    ):
+        wrong_slot = (slots < 0) | (slots >= current.size)
+        position = int((wrong_slot | ~((values >= 0.0) & (values < np.inf))).argmax())
         return (1 if wrong_slot[position] else 2), position, 0, 0.0
-    stale = (generations != current[slots]) | (generations & 1 == 0)
+    stale = (generations != current.take(slots)) | (generations & 1 == 0)
     return 0, 0, int(np.count_nonzero(stale)), float(values.max(initial=-np.inf))

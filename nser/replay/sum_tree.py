@@ -1,4 +1,4 @@
-"""Two float64 trees over slots: sums to draw from, and exact maxima.
+"""Float64 trees over slots: sums to draw from, and exact maxima.
 
 Each write costs O(log capacity) an item; each is a plain array that can be rebuilt from its leaves, with the
 same bits, because a node is always left child (+ or max) right child, in whatever order leaves were written.
@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from nser.replay.types import Floats, Ints
+from nser.replay.types import Columns, Floats, Ints, Numbers, Stretch
 
 
 class Kernels(Protocol):
@@ -22,15 +22,24 @@ class Kernels(Protocol):
     def max_write(self, nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None: ...  # noqa: D102
     def sum_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
     def max_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
-    def put_one(self, sums: Floats, maxima: Floats, node: int, weight: float, signal: float) -> None: ...  # noqa: D102
+    def peak_write(  # noqa: D102
+        self, nodes: Floats, leaf: int, signals: Floats, generations: Ints, slots: Ints
+    ) -> None: ...
+    def peak_mend(  # noqa: D102
+        self, nodes: Floats, leaf: int, signals: Floats, generations: Ints, start: int, stop: int
+    ) -> None: ...
+    def put_one(self, nodes: Floats, node: int, weight: float) -> None: ...  # noqa: D102
     def put_same(  # noqa: D102
         self,
-        columns: tuple[Ints, Ints, Ints, Floats, Floats],
+        columns: Columns,
         trees: tuple[Floats, Floats],
-        stretch: tuple[int, int, int],
-        clock: int,
-        numbers: tuple[float, float, float],
+        blocks: tuple[Floats, Ints],
+        stretch: Stretch,
+        numbers: Numbers,
     ) -> None: ...
+    def look(  # noqa: D102
+        self, nodes: Floats, leaf: int, generation: Ints, birth: Ints, slots: Ints, clock: int
+    ) -> tuple[Floats, Ints, Ints]: ...
     def sum_find(self, nodes: Floats, leaf: int, targets: Floats) -> Ints: ...  # noqa: D102
     def admit(  # noqa: D102
         self, slots: Ints, generations: Ints, current: Ints, values: Floats
@@ -125,3 +134,31 @@ class MaxTree(Tree):
 
     def _mend(self, start: int, stop: int) -> None:
         self.kernels.max_mend(self.nodes, self.leaf, start, stop)
+
+
+class Peak:
+    """Exact maximum of the signals of the live slots: a tree over blocks of slots that lie in one cache line.
+
+    It reads the columns themselves, ``signals`` and ``generations`` (blocks, 8): who wrote them tells it where.
+    That is an eighth of a tree over slots, and small enough to stay near the processor.
+    """
+
+    def __init__(self, signals: Floats, generations: Ints, kernels: Kernels) -> None:
+        self.signals = signals
+        self.generations = generations
+        self.kernels = kernels
+        self.leaf = 1 << (len(signals) - 1).bit_length()
+        self.nodes: Floats = np.full(2 * self.leaf, -np.inf)
+
+    @property
+    def root(self) -> float:
+        """The maximum; −inf when no slot is live."""
+        return float(self.nodes[1])
+
+    def write(self, slots: Ints) -> None:
+        """The columns of ``slots`` (n,) were written."""
+        self.kernels.peak_write(self.nodes, self.leaf, self.signals, self.generations, slots)
+
+    def mend(self, start: int, stop: int) -> None:
+        """The columns of the slots start … stop − 1 (at least one, no wrap) were written."""
+        self.kernels.peak_mend(self.nodes, self.leaf, self.signals, self.generations, start, stop)

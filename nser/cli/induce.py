@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from nser.induce.loop import Induction
     from nser.induce.proposing import Proposer
 
-WANTED = 8  # rules that the printed prompt asks for, as the proposer does by default
-
 
 def command(
     data: Data,
@@ -45,6 +43,10 @@ def command(
     redact: Annotated[
         list[str] | None, typer.Option(help="Regular expression; what it matches is not recorded in clear.")
     ] = None,
+    samples: Annotated[int, typer.Option(min=1, help="Answers asked for in the first round.")] = 1,
+    repairs: Annotated[int, typer.Option(min=0, max=2, help="Rounds in which refused rules go back.")] = 2,
+    episode_tokens: Annotated[int, typer.Option(min=1, help="Tokens of episodes in the prompt.")] = 3_000,
+    answer_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one answer at the most.")] = 800,
     label: Annotated[str, typer.Option(help="What a transition was worth: progress, return or success.")] = "progress",
     gamma: Annotated[float, typer.Option(help="Discount, in (0, 1].")] = 0.99,
     max_rules: Annotated[int, typer.Option(min=1, help="Rules kept at the most.")] = 12,
@@ -55,6 +57,7 @@ def command(
     Exit code 1 where none is kept.
     """
     from nser.induce.cassette import Cassette
+    from nser.induce.chat import ChatSettings
     from nser.induce.evidence import Evidence, has_contrast
     from nser.induce.loop import induce
     from nser.induce.prompt import induction_messages
@@ -73,11 +76,13 @@ def command(
         settings = InductionSettings(label=label, gamma=gamma, max_rules=max_rules)  # type: ignore[arg-type]
     except ValueError as error:
         raise InputError(str(error)) from error
+    chat = ChatSettings(samples=samples, repairs=repairs, episode_tokens=episode_tokens, max_tokens=answer_tokens)
     if show_prompt:
-        for message in induction_messages(Evidence.from_trajectories(trajectories, vocabulary, settings), WANTED):
+        evidence = Evidence.from_trajectories(trajectories, vocabulary, settings)
+        for message in induction_messages(evidence, chat.wanted, budget=chat.episode_tokens):
             print(message["content"])
         return
-    proposer = proposer_of(llm, Cassette(replies, redact or ()) if replies else None)
+    proposer = proposer_of(llm, Cassette(replies, redact or ()) if replies else None, chat)
     found = induce(trajectories, vocabulary, proposer, settings)
     if output is not None and found.ruleset.rules:
         save_rules(output, found.ruleset)

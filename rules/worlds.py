@@ -33,7 +33,8 @@ from nser.rules.syntax import (
     Window,
 )
 
-MAX_WORLDS = 2**16
+MAX_DIMENSIONS = 16
+MAX_WORLDS = 2**MAX_DIMENSIONS
 MAX_VISITS = 2_000
 _NEXT = Window(1, 1)
 
@@ -71,7 +72,8 @@ class Questions:
     def ask(self, formula: Formula, step: int = 0, bound: Bindings = ()) -> None:
         """Collect what a formula asks about. Raises TooManyWorldsError for what can't be written out."""
         self.visits += 1
-        if self.visits > MAX_VISITS:
+        # Seventeen things with two values each are too many already, whatever else is asked.
+        if self.visits > MAX_VISITS or len(self.flags) + len(self.numbers) + len(self.actions) > MAX_DIMENSIONS:
             raise TooManyWorldsError
         key = (id(formula), step, bound)
         if key in self._seen:

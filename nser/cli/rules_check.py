@@ -46,7 +46,7 @@ def command(
     problems = [verdict for verdict in verdicts if not verdict.kept]
     notes = [verdict for verdict in verdicts if verdict.note]
     if as_json:
-        refused = {verdict.rule for verdict in problems}
+        refused = {verdict.rule for verdict in problems if verdict.code.startswith("D")}
         kept = [rule.name for rule in checked.rules if rule.name not in refused]
         print_json({"kept": kept, "refused": len(problems), "verdicts": [verdict.as_dict() for verdict in verdicts]})
     else:

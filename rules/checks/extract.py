@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from nser.rules.errors import StrayTextError
 from nser.rules.parse import ParsedRules, parse_rules
 from nser.rules.split import pieces
 
@@ -54,6 +55,11 @@ def extract(reply: str) -> Extracted:
         changed = change(text)
         if changed is not None:
             text, steps = changed, [*steps, name]
+    if text is reply and (as_it_stands.rules or as_it_stands.problems):
+        # Prose is what strict reading complains of; the rest of a second reading would be the same.
+        problems = tuple(one for one in as_it_stands.problems if not isinstance(one, StrayTextError))
+        if as_it_stands.rules or problems:
+            return Extracted(text, (), ParsedRules(as_it_stands.rules, problems))
     return Extracted(text, tuple(steps), parse_rules(text))
 
 

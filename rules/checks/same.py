@@ -45,8 +45,6 @@ def meaning(rule: Rule) -> str:
 
 def _among(group: Sequence[Rule], signature: Signature | None, budget: Budget, subsumed: bool) -> list[Verdict]:
     """The refusals among rules of one head."""
-    bodies = Bodies([rule.body for rule in group], signature, budget)
-    related = bodies.related()
     texts = [meaning(rule) for rule in group]
     first = {text: i for i, text in reversed(list(enumerate(texts)))}
     verdicts: dict[int, Verdict] = {}
@@ -54,17 +52,20 @@ def _among(group: Sequence[Rule], signature: Signature | None, budget: Budget, s
         if first[texts[i]] < i:
             other = group[first[texts[i]]].name
             verdicts[i] = refusal(rule, DUPLICATE, f"it says what `{other}` says, word for word", "keep one of the two")
-            continue
-        for j in range(i):
-            if j not in verdicts and related.implied(i, j) and related.implied(j, i):
-                sentence = f"it says what `{group[j].name}` says in other words"
-                verdicts[i] = refusal(rule, EQUIVALENT, sentence, "keep one of the two")
+    left = sorted(first.values())
+    related = Bodies([group[i].body for i in left], signature, budget).related()
+    refused: set[int] = set()
+    for place, i in enumerate(left):
+        for earlier in range(place):
+            if earlier not in refused and related.implied(place, earlier) and related.implied(earlier, place):
+                sentence = f"it says what `{group[left[earlier]].name}` says in other words"
+                verdicts[i] = refusal(group[i], EQUIVALENT, sentence, "keep one of the two")
+                refused.add(place)
                 break
-    if subsumed:
-        for i, rule in enumerate(group):
-            general = [j for j in range(len(group)) if j not in verdicts and j != i and related.implied(j, i)]
-            if i not in verdicts and general:
-                widest = max(general, key=lambda j: related.implied_by[j].bit_count())
-                sentence = f"it is a special case of `{group[widest].name}`, which holds wherever it does"
-                verdicts[i] = refusal(rule, SUBSUMED, sentence, "leave it out, or narrow the general rule")
+    for place, i in enumerate(left) if subsumed else ():
+        general = [j for j in range(len(left)) if j != place and j not in refused and related.implied(j, place)]
+        if place not in refused and general:
+            widest = max(general, key=lambda j: related.implied_by[j].bit_count())
+            sentence = f"it is a special case of `{group[left[widest]].name}`, which holds wherever it does"
+            verdicts[i] = refusal(group[i], SUBSUMED, sentence, "leave it out, or narrow the general rule")
     return [verdicts[i] for i in sorted(verdicts)]

@@ -27,8 +27,8 @@ def test_a_rule_may_speak_of_the_way_that_was_gone() -> None:
     env = make_env("FrozenLake-v1", is_slippery=False)
     vocabulary = vocabulary_of(env)
     steps = random_steps(env, 300)
-    text = "rule fall: forall t in step: exists a in action: hole_ahead(t, a) & action_is(t, a) -> ~good(t)"
-    found = Evaluator([parse_rule(text)], vocabulary)(steps).reshape(300) > 0.5
+    text = "rule fall: forall t in step: exists a in action: hole_ahead(t, a) & action_is(t, a) -> good(t)"
+    found = Evaluator([parse_rule(text)], vocabulary).score(steps) > 0.5
     cells = "".join(cell.decode() for row in env.unwrapped.desc for cell in row)  # type: ignore[attr-defined]
     moves = {0: -1, 1: 4, 2: 1, 3: -4}
     for state, action, falls in zip(steps.observations[:, 0], steps.actions, found, strict=True):

@@ -72,7 +72,7 @@ class Forest:
         self.kernels.put_same(
             (items.birth, items.generation, items.version, items.signal, items.relevance),
             (base.nodes, peak.nodes),
-            (peak.signals, peak.generations),
+            peak.blocks,
             (base.leaf, peak.leaf, start, stop, clock),
             numbers,
         )
@@ -101,8 +101,8 @@ class Forest:
             self._put_bonus(start, stop)
 
     def update(self, slots: Ints, signal: Floats, largest: float, clock: int) -> None:
-        """Write the trees for live ``slots`` (n,) whose signals (n,) changed; ``largest`` ≥ all of them."""
-        self.peak.write(slots)
+        """Give live ``slots`` (n,) these signals (n,), in column and trees; ``largest`` ≥ all of them."""
+        self.peak.write(slots, signal)
         exponent = self.log_signal(signal)
         if self.log_decay is not None:
             exponent += self.log_decay.take(slots)

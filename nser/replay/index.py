@@ -141,7 +141,6 @@ class ReplayIndex:
                 slots, signals = slots[fresh], signals[fresh]
                 self.stale_updates += stale
             if len(slots):
-                items.signal[slots] = signals
                 self._forest.update(slots, signals, largest, self.clock)
             return stale
 

@@ -8,7 +8,7 @@ the cache misses of its items overlap. All of them trust their caller: slots are
 import numpy as np
 from numba import njit
 
-from nser.replay.types import Columns, Floats, Ints, Numbers, Stretch
+from nser.replay.types import Blocks, Columns, Floats, Ints, Numbers, Stretch
 
 TOP = 512  # nodes of the level from which a search starts, as a power of two
 
@@ -99,30 +99,37 @@ def top_of(signals: Floats, generations: Ints, block: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def peak_write(nodes: Floats, leaf: int, signals: Floats, generations: Ints, slots: Ints) -> None:
-    """Mend the maxima above the blocks of ``slots`` (n,), whose columns were written.
+def peak_write(nodes: Floats, leaf: int, blocks: Blocks, slots: Ints, values: Floats) -> None:
+    """Set the signals of live ``slots`` (n,) to ``values`` (n,), the last of equal slots winning; mend the maxima.
 
-    A path ends where a maximum stays, after two levels on average.
+    A block is looked through only where its largest signal got smaller, and a path ends where a maximum stays.
     """
+    signals, generations = blocks
     count = slots.size
     one, block_bits = np.uint64(1), np.uint64(3)
-    flat, live = signals.reshape(-1), generations.reshape(-1)
+    flat = signals.reshape(-1)
     parents = np.empty(count, np.uint64)
+    # Whether the slot may hold the largest signal: looked up in a loop of its own, without branches, so that its
+    # cache misses overlap; in the next one each would be waited for.
+    held = np.empty(count, np.bool_)
+    for i in range(count):
+        slot = np.uint64(slots[i])
+        held[i] = flat[slot] == nodes[np.uint64(leaf) + (slot >> block_bits)]
+        flat[slot] = values[i]
     kept = 0
     for i in range(count):
-        block = np.uint64(slots[i]) >> block_bits
-        first = block << block_bits
-        top = -np.inf
-        # Without branches, here and below: which way they go is chance, and a wrong guess costs more than the sum.
-        for k in range(8):
-            slot = first + np.uint64(k)
-            signal = flat[slot]
-            top = signal if (signal > top) & (live[slot] & 1 == 1) else top
-        node = np.uint64(leaf) + block
+        block = slots[i] >> 3
+        node = np.uint64(leaf + block)
         before = nodes[node]
-        nodes[node] = top
-        parents[kept] = node >> one
-        kept += int(before != top)
+        top = before
+        if values[i] >= before and flat[slots[i]] == values[i]:  # not where a later one of equal slots is lower
+            top = values[i]
+        elif held[i]:
+            top = top_of(signals, generations, block)
+        if top != before:
+            nodes[node] = top
+            parents[kept] = node >> one
+            kept += 1
     count = kept
     while count > 0 and parents[0] > 0:
         kept = 0
@@ -138,8 +145,9 @@ def peak_write(nodes: Floats, leaf: int, signals: Floats, generations: Ints, slo
 
 
 @njit(cache=True, nogil=True)
-def peak_mend(nodes: Floats, leaf: int, signals: Floats, generations: Ints, start: int, stop: int) -> None:
-    """As ``peak_write`` for the slots start … stop − 1."""
+def peak_mend(nodes: Floats, leaf: int, blocks: Blocks, start: int, stop: int) -> None:
+    """Mend the maxima above the slots start … stop − 1, whose signals and generations were written."""
+    signals, generations = blocks
     width = signals.shape[1]
     low = start // width
     high = (stop - 1) // width
@@ -166,7 +174,7 @@ def put_one(nodes: Floats, node: int, weight: float) -> None:
 
 @njit(cache=True, nogil=True)
 def put_same(
-    columns: Columns, trees: tuple[Floats, Floats], blocks: tuple[Floats, Ints], stretch: Stretch, numbers: Numbers
+    columns: Columns, trees: tuple[Floats, Floats], blocks: Blocks, stretch: Stretch, numbers: Numbers
 ) -> None:
     """Put new items that are all alike into the slots start … stop − 1: their columns, and both trees.
 
@@ -187,7 +195,7 @@ def put_same(
         relevances[slot] = relevance
         sums[leaf + slot] = weight
     sum_mend(sums, leaf, start, stop)
-    peak_mend(maxima, peak_leaf, blocks[0], blocks[1], start, stop)
+    peak_mend(maxima, peak_leaf, blocks, start, stop)
 
 
 @njit(cache=True, nogil=True)

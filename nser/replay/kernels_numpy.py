@@ -5,7 +5,7 @@ See there for what each does and for the layout of a tree.
 
 import numpy as np
 
-from nser.replay.types import Columns, Floats, Ints, Numbers, Stretch
+from nser.replay.types import Blocks, Columns, Floats, Ints, Numbers, Stretch
 
 TOP = 512  # as in the other module: nodes of the level from which a search starts
 DENSE = 2048  # nodes of the level below which writes mend every node: narrow levels cost less whole than in part
@@ -75,20 +75,24 @@ def _tops(signals: Floats, generations: Ints) -> Floats:
     return top[:, 0]
 
 
-def peak_write(nodes: Floats, leaf: int, signals: Floats, generations: Ints, slots: Ints) -> None:
+def peak_write(nodes: Floats, leaf: int, blocks: Blocks, slots: Ints, values: Floats) -> None:
     """Twin of ``kernels_numba.peak_write``."""
-    blocks = slots >> 3
-    tops = _tops(signals.take(blocks, axis=0), generations.take(blocks, axis=0))
-    blocks += leaf
-    changed = (nodes.take(blocks) != tops).nonzero()[0]
-    if changed.size:
-        blocks = blocks.take(changed)
-        nodes[blocks] = tops.take(changed)
-        _mend_maxima(nodes, leaf, blocks)
+    signals, generations = blocks
+    flat = signals.reshape(-1)
+    before = nodes.take((slots >> 3) + leaf)
+    touched = ((values >= before) | (flat.take(slots) == before)).nonzero()[0]
+    flat[slots] = values
+    if touched.size:
+        changed = slots.take(touched) >> 3
+        tops = _tops(signals.take(changed, axis=0), generations.take(changed, axis=0))
+        changed += leaf
+        nodes[changed] = tops
+        _mend_maxima(nodes, leaf, changed)
 
 
-def peak_mend(nodes: Floats, leaf: int, signals: Floats, generations: Ints, start: int, stop: int) -> None:
+def peak_mend(nodes: Floats, leaf: int, blocks: Blocks, start: int, stop: int) -> None:
     """Twin of ``kernels_numba.peak_mend``."""
+    signals, generations = blocks
     low, high = start // signals.shape[1], (stop - 1) // signals.shape[1] + 1
     nodes[leaf + low : leaf + high] = _tops(signals[low:high], generations[low:high])
     max_mend(nodes, leaf, low, high)
@@ -104,7 +108,7 @@ def put_one(nodes: Floats, node: int, weight: float) -> None:
 
 
 def put_same(
-    columns: Columns, trees: tuple[Floats, Floats], blocks: tuple[Floats, Ints], stretch: Stretch, numbers: Numbers
+    columns: Columns, trees: tuple[Floats, Floats], blocks: Blocks, stretch: Stretch, numbers: Numbers
 ) -> None:
     """Twin of ``kernels_numba.put_same``."""
     birth, generation, version, signals, relevances = columns
@@ -115,7 +119,7 @@ def put_same(
     version[start:stop] = -1
     signals[start:stop], relevances[start:stop], sums[leaf + start : leaf + stop] = numbers
     sum_mend(sums, leaf, start, stop)
-    peak_mend(maxima, peak_leaf, *blocks, start, stop)
+    peak_mend(maxima, peak_leaf, blocks, start, stop)
 
 
 def look(nodes: Floats, leaf: int, generation: Ints, birth: Ints, slots: Ints, clock: int) -> tuple[Floats, Ints, Ints]:

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from nser.replay.types import Columns, Floats, Ints, Numbers, Stretch
+from nser.replay.types import Blocks, Columns, Floats, Ints, Numbers, Stretch
 
 
 class Kernels(Protocol):
@@ -22,18 +22,14 @@ class Kernels(Protocol):
     def max_write(self, nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None: ...  # noqa: D102
     def sum_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
     def max_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
-    def peak_write(  # noqa: D102
-        self, nodes: Floats, leaf: int, signals: Floats, generations: Ints, slots: Ints
-    ) -> None: ...
-    def peak_mend(  # noqa: D102
-        self, nodes: Floats, leaf: int, signals: Floats, generations: Ints, start: int, stop: int
-    ) -> None: ...
+    def peak_write(self, nodes: Floats, leaf: int, blocks: Blocks, slots: Ints, values: Floats) -> None: ...  # noqa: D102
+    def peak_mend(self, nodes: Floats, leaf: int, blocks: Blocks, start: int, stop: int) -> None: ...  # noqa: D102
     def put_one(self, nodes: Floats, node: int, weight: float) -> None: ...  # noqa: D102
     def put_same(  # noqa: D102
         self,
         columns: Columns,
         trees: tuple[Floats, Floats],
-        blocks: tuple[Floats, Ints],
+        blocks: Blocks,
         stretch: Stretch,
         numbers: Numbers,
     ) -> None: ...
@@ -139,13 +135,12 @@ class MaxTree(Tree):
 class Peak:
     """Exact maximum of the signals of the live slots: a tree over blocks of slots that lie in one cache line.
 
-    It reads the columns themselves, ``signals`` and ``generations`` (blocks, 8): who wrote them tells it where.
-    That is an eighth of a tree over slots, and small enough to stay near the processor.
+    It reads the columns themselves, ``signals`` and ``generations`` (blocks, 8): who writes them tells it. That is an
+    eighth of a tree over slots, and small enough to stay near the processor.
     """
 
     def __init__(self, signals: Floats, generations: Ints, kernels: Kernels) -> None:
-        self.signals = signals
-        self.generations = generations
+        self.blocks: Blocks = (signals, generations)
         self.kernels = kernels
         self.leaf = 1 << (len(signals) - 1).bit_length()
         self.nodes: Floats = np.full(2 * self.leaf, -np.inf)
@@ -155,10 +150,10 @@ class Peak:
         """The maximum; −inf when no slot is live."""
         return float(self.nodes[1])
 
-    def write(self, slots: Ints) -> None:
-        """The columns of ``slots`` (n,) were written."""
-        self.kernels.peak_write(self.nodes, self.leaf, self.signals, self.generations, slots)
+    def write(self, slots: Ints, values: Floats) -> None:
+        """Set the signals of live ``slots`` (n,) to ``values`` (n,), in their column too; the last of equals wins."""
+        self.kernels.peak_write(self.nodes, self.leaf, self.blocks, slots, values)
 
     def mend(self, start: int, stop: int) -> None:
         """The columns of the slots start … stop − 1 (at least one, no wrap) were written."""
-        self.kernels.peak_mend(self.nodes, self.leaf, self.signals, self.generations, start, stop)
+        self.kernels.peak_mend(self.nodes, self.leaf, self.blocks, start, stop)

@@ -84,6 +84,7 @@ class Vocabulary:
     sorts:      constants of each object sort, in order
     actions:    names of the discrete actions in order; they become the sort `action` and `action_is`
     features:   names of the observation's columns, for messages
+    description: what the world is and what it rewards, for people and language models; never how to solve it
 
     Made of them: `predicates` and `signature` by name, and `examples`, a formula that uses each predicate: its own,
     or one made up of the first constants. Raises `VocabularyError` for whatever no rule could use.
@@ -94,6 +95,7 @@ class Vocabulary:
     sorts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     actions: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    description: str = ""
     predicates: Mapping[str, Predicate] = field(init=False, repr=False)
     signature: Signature = field(init=False, repr=False)
     examples: Mapping[str, str] = field(init=False, repr=False, compare=False)

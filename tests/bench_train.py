@@ -55,7 +55,7 @@ def stock() -> Callable[[], None]:
         seed=0,
         device="cpu",
     )
-    return lambda: _turn(model, None)
+    return lambda: take_turn(model, None)
 
 
 def ours(folder: Path, **changes: Any) -> Callable[[], None]:
@@ -64,10 +64,10 @@ def ours(folder: Path, **changes: Any) -> Callable[[], None]:
     session = Session(given)
     run = RunDirectory.create(folder, given)
     callback = RunCallback(session, run, MetricsLog(run.metrics), Silent())
-    return lambda: _turn(session.agent, callback)
+    return lambda: take_turn(session.agent, callback)
 
 
-def _turn(model: Any, callback: Any) -> None:
+def take_turn(model: Any, callback: Any) -> None:
     # A whole run's schedule, one turn at a time.
     model.learn(TURN, callback, NEVER, reset_num_timesteps=model.num_timesteps == 0)
 

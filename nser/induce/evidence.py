@@ -11,6 +11,7 @@ from nser.experience.trajectories import Trajectories
 from nser.grounding.vocabulary import Vocabulary
 from nser.induce.labels import OUTCOMES
 from nser.induce.settings import InductionSettings
+from nser.induce.splits import split_return
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,9 @@ class Evidence:
         return cls(complete, outcomes, held, vocabulary, settings)
 
 
-def has_contrast(trajectories: Trajectories, least: int = 2) -> bool:
-    """Whether there are at least `least` good and `least` bad complete episodes.
-
-    Good and bad lie on either side of the middle between the worst and the best return, so that a sparse reward
-    counts from its second success on.
-    """
-    returns = trajectories.returns[trajectories.complete]
-    if not len(returns) or returns.max() <= returns.min():
-        return False
-    good = int((returns > (returns.min() + returns.max()) / 2).sum())
-    return good >= least and len(returns) - good >= least
+def has_contrast(trajectories: Trajectories) -> bool:
+    """Whether complete episodes fall into good and bad ones, two of each at least; see `split_return`."""
+    return split_return(trajectories.returns[trajectories.complete]) is not None
 
 
 def _held_out(trajectories: Trajectories, share: float) -> NDArray[np.bool_]:

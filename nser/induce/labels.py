@@ -19,6 +19,7 @@ from torch import Tensor
 from nser.experience.trajectories import Trajectories
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary
+from nser.induce.splits import split_return
 
 Label = Literal["progress", "return", "success"]
 LABELS: tuple[Label, ...] = ("progress", "return", "success")
@@ -126,12 +127,15 @@ def return_to_go(trajectories: Trajectories, vocabulary: Vocabulary, gamma: floa
 
 
 def success(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:
-    """[N] whether the episode's return lies above the middle between the worst and the best, less the mean."""
+    """[N] whether the episode is a good one (see `split_return`), less the mean; all 0 where none stands out."""
     del vocabulary, gamma
     returns = trajectories.returns
     if not len(returns):
         return np.zeros(0)
-    won = (returns > (returns.min() + returns.max()) / 2).astype(np.float64)[trajectories.numbers]
+    split = split_return(returns)
+    if split is None:
+        return np.zeros(len(trajectories))
+    won = (returns > split).astype(np.float64)[trajectories.numbers]
     return np.asarray(won - won.mean(), np.float64)
 
 

@@ -48,7 +48,7 @@ def induction_messages(
     numbers = vocabulary.ground_atoms(("number",), ("state",))
     text = _render(
         INDUCE,
-        environment=getattr(vocabulary, "description", "") or f"An environment called {vocabulary.name}.",
+        environment=vocabulary.description or f"An environment called {vocabulary.name}.",
         predicates=[_described(p.signature, vocabulary) for p in vocabulary.predicates.values()],
         has_numbers=bool(numbers),
         number_example=_call(numbers[0].predicate, [t.name for t in numbers[0].args]) if numbers else "",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from nser.experience.trajectories import Trajectories
 from nser.grounding.vocabulary import Vocabulary, written
+from nser.induce.splits import split_return
 from nser.rules.syntax import Atom
 
 CountTokens = Callable[[str], int]
@@ -57,9 +58,11 @@ def contrast(
     returns, lengths = trajectories.returns, trajectories.lengths
     best = np.lexsort((lengths, -returns))
     worst = np.lexsort((-lengths, returns))
-    middle = (returns.min() + returns.max()) / 2 if len(returns) else 0.0
-    good = [int(i) for i in best if returns[i] > middle]
-    bad = [int(i) for i in worst if returns[i] <= middle]
+    split = split_return(returns)
+    if split is None:
+        split = float(returns.mean()) if len(returns) else 0.0
+    good = [int(i) for i in best if returns[i] > split]
+    bad = [int(i) for i in worst if returns[i] <= split]
     share = max(budget // 4, 1)
     rare = rare_atoms(trajectories, vocabulary)
     told: dict[str, list[str]] = {"good": [], "bad": []}

@@ -24,17 +24,21 @@ class JudgeError(NserError, ValueError):
 
 
 class FrameTap(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Renders the state that a step led to, where `wanted`, before a vector environment resets it away."""
+    """Renders the state that a step led to before a vector environment resets it away.
+
+    `wanted` asks for the next step's frame whatever happens, `wanted_at_end` only if the episode ends with it.
+    """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         super().__init__(env)
-        self.wanted = False
+        self.wanted = self.wanted_at_end = False
         self.frame: Frames | None = None
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """The environment's step, and its picture."""
         result = super().step(action)
-        self.frame = np.asarray(self.env.render(), np.uint8) if self.wanted else None
+        wanted = self.wanted or (self.wanted_at_end and (result[2] or result[3]))
+        self.frame = np.asarray(self.env.render(), np.uint8) if wanted else None
         return result
 
 
@@ -70,7 +74,8 @@ class Watching:
 
     def _ask(self) -> None:
         for env, tap in enumerate(self.taps):
-            tap.wanted = self.scorer.wants_frames(env)
+            tap.wanted = self.scorer.wants_frame(env)
+            tap.wanted_at_end = self.scorer.collects(env)
 
 
 def judge_of(settings: RunSettings, vocabulary: Vocabulary | None) -> VisionJudge | EventScorer:

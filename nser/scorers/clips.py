@@ -9,15 +9,14 @@ beginning (none), how many frames the model is shown (8 of 32, evenly spaced).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nser.replay.index import ReplayIndex
 from nser.background import Background, BackgroundFigures
+from nser.replay.index import ReplayIndex
 
 Frames = NDArray[np.uint8]
 
@@ -37,7 +36,7 @@ class ClipSettings:
 
     length:    L, transitions of a clip; an episode's end cuts it shorter
     stride:    transitions from one clip's beginning to the next; `length` makes them disjoint, fewer makes them overlap
-    shown:     frames that the judge is shown, evenly spaced, the last one among them
+    shown:     frames that the judge is shown: every (length // shown)-th, and the last one of an episode
     threshold: z from which on a clip counts as positive
     decay:     factor for each step back from the clip's last transition, 1 for none
     room:      clips that may wait for the judge; when it is full no further clip is rendered
@@ -89,7 +88,8 @@ class ClipFigures:
 class ClipScorer:
     """Collects frames of one environment after the other, has clips judged, and relates their slots.
 
-    Ask `wants_frames` before rendering: where the judge is far behind, no frame is worth its cost.
+    Ask `wants_frame` before rendering, and `collects` where an episode may end: only frames that a judge is shown are
+    worth their cost, and where it is far behind, none is.
     """
 
     def __init__(self, judge: Judge, index: ReplayIndex, settings: ClipSettings | None = None) -> None:
@@ -101,24 +101,34 @@ class ClipScorer:
         self._judged = self._positive = self._skipped = 0
         self._delays = 0
 
-    def wants_frames(self, env: int) -> bool:
-        """Whether the next transition of this environment belongs to a clip that is, or may be, collected."""
+    def collects(self, env: int) -> bool:
+        """Whether the next transition belongs to a clip that is, or will be, collected: its last frame is wanted."""
         return bool(self._open.get(env)) or (self._begins(env) and self.background.has_room())
+
+    def wants_frame(self, env: int) -> bool:
+        """Whether the next transition's frame is one of those that the judge is shown."""
+        if not self.collects(env):
+            return False
+        every = self.settings.length // self.settings.shown
+        places = [len(clip.slots) for clip in self._open.get(env, ())]
+        if self._begins(env):
+            places.append(0)
+        return any(place % every == every - 1 for place in places)
 
     def add(self, env: int, slot: int, frame: Frames | None, done: bool) -> None:
         """A transition was stored in `slot`; `frame` [H, W, 3] shows where it led, None where none was wanted."""
         if self._begins(env):
             self._since[env] = 0
-            if frame is not None and self.background.has_room():
+            if self.background.has_room():
                 self._open.setdefault(env, []).append(_Collecting())
             else:
                 self._skipped += 1
         self._since[env] = self._since.get(env, 0) + 1
         collecting = self._open.get(env, [])
         for clip in collecting:
+            clip.slots.append(slot)
             if frame is not None:
                 clip.frames.append(frame)
-                clip.slots.append(slot)
         for clip in [c for c in collecting if done or len(c.slots) >= self.settings.length]:
             collecting.remove(clip)
             self._submit(clip)
@@ -159,8 +169,11 @@ class ClipScorer:
         return self._since.get(env, self.settings.stride) >= self.settings.stride
 
     def _submit(self, clip: _Collecting) -> None:
+        if not clip.frames:
+            self._skipped += 1
+            return
         slots = np.array(clip.slots, np.int64)
-        frames = np.stack(_evenly(clip.frames, self.settings.shown))
+        frames = np.stack(clip.frames[-self.settings.shown :])
         self.background.submit(Clip(frames, slots, self.index.generations_of(slots), self.index.clock))
 
 
@@ -170,11 +183,3 @@ class _Collecting:
     def __init__(self) -> None:
         self.frames: list[Frames] = []
         self.slots: list[int] = []
-
-
-def _evenly(frames: Sequence[Frames], count: int) -> list[Frames]:
-    """At most `count` of the frames, evenly spaced, the last one always among them."""
-    if len(frames) <= count:
-        return list(frames)
-    places = np.linspace(len(frames) - 1, 0, count).round().astype(int)[::-1]
-    return [frames[place] for place in places]

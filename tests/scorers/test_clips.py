@@ -58,7 +58,7 @@ def play(scorer: ClipScorer, index: ReplayIndex, values: list[int], ends: tuple[
     """One environment's transitions with frames of these brightnesses; the slots they got."""
     slots = []
     for step, value in enumerate(values):
-        wanted = scorer.wants_frames(0)
+        wanted = scorer.wants_frame(0) or (step in ends and scorer.collects(0))
         slots.append(int(index.insert(1)[0]))
         scorer.add(0, slots[-1], frame(value) if wanted else None, step in ends)
         index.tick()
@@ -134,7 +134,8 @@ def test_where_the_judge_is_behind_nothing_is_rendered(make: Any) -> None:
     scorer, index, judge = make(room=1)
     scorer.background.close()
     scorer.background._jobs.put(None)  # a queue that nobody empties
-    assert not scorer.wants_frames(0)
+    assert not scorer.collects(0)
+    assert not scorer.wants_frame(0)
     play(scorer, index, [255] * 12)
     assert judge.seen == []
     assert scorer.figures().skipped == 3
@@ -211,3 +212,22 @@ def test_scripted_events_mark_the_steps_that_lead_to_them() -> None:
         assert found[row] == float(any(ahead))
     with pytest.raises(ValueError, match="found no events"):
         EventScorer([], WORLD)
+
+
+def test_only_frames_that_are_shown_are_asked_for(make: Any) -> None:
+    scorer, index, judge = make(length=8, stride=8, shown=2)
+    asked = []
+    for step in range(16):
+        asked.append(scorer.wants_frame(0))
+        assert scorer.collects(0)
+        scorer.add(0, int(index.insert(1)[0]), frame(step) if asked[-1] else None, False)
+    assert asked == [False, False, False, True] * 4
+    assert scorer.background.drain(10)
+    assert [[int(f.mean()) for f in frames] for frames in judge.seen] == [[3, 7], [11, 15]]
+
+
+def test_the_last_frame_of_an_episode_is_shown(make: Any) -> None:
+    scorer, index, judge = make(length=8, stride=8, shown=2)
+    play(scorer, index, [0, 0, 0, 10, 255], ends=(4,))
+    assert scorer.background.drain(10)
+    assert [[int(f.mean()) for f in frames] for frames in judge.seen] == [[10, 255]]

@@ -17,6 +17,7 @@ from nser.grounding.reading import Reader
 from nser.grounding.steps import Steps
 
 DEGREE_FLOOR = 1e-35  # stands for a degree of 0 under the logarithm; far below what float32 tells from 0
+LOG_FLOOR = -1e4  # of a margin that overflowed: the mask's 0 times −∞ would be no number
 
 Conjunctions = Sequence[Sequence[tuple[int, bool]]]
 """For each rule the (column, positive?) it is the product of."""
@@ -35,7 +36,7 @@ def logarithms(reader: Reader, steps: Steps, thresholds: Tensor) -> Tensor:
     logs = torch.stack([degrees, 1 - degrees]).clamp_min(DEGREE_FLOOR).log()  # [2, A + O, T]
     if len(margins) and soft:
         # Through the margin, so that a degree next to 0 or 1 keeps its digits and its gradient.
-        own = logsigmoid(torch.stack([margins, -margins]))  # [2, M, T]
+        own = logsigmoid(torch.stack([margins, -margins])).clamp_min(LOG_FLOOR)  # [2, M, T]
         atoms = reader.columns.atoms
         logs = torch.cat([logs[:, :atoms], own, logs[:, atoms:]], 1) if logs.shape[1] else own
     return logs.flatten(0, 1)

@@ -25,17 +25,18 @@ from nser.grounding.columns import Columns, compile_rules, map_comparisons
 from nser.grounding.comparison import Ranges
 from nser.grounding.dense import Conjunctions, conjoin, logarithms, mask
 from nser.grounding.errors import ImplicationWarning
+from nser.grounding.lower import reach
 from nser.grounding.operators import PRODUCT, Logic
 from nser.grounding.reading import Reader
 from nser.grounding.steps import Steps
 from nser.grounding.sweep import Sweep, chunks
 from nser.grounding.vocabulary import Vocabulary
 from nser.rules.syntax import Comparison, Rule, Threshold, blames, praises
-from nser.rules.walk import horizon
 
 Mode = Literal["support", "relevance", "violation", "implication"]
 
-DENSE_ROWS = 10_000  # longer batches are swept
+DENSE_ROWS = 2_000  # longer batches are swept: from there on its exponentials and their memory cost more than calls
+CHUNK_ROWS = 10_000  # of what is given for each rule
 
 
 class Evaluator(nn.Module):
@@ -223,7 +224,7 @@ class Evaluator(nn.Module):
         The backward computes each chunk again instead of keeping what is between: memory over what goes in and comes
         out is one chunk's.
         """
-        size = size or DENSE_ROWS
+        size = size or CHUNK_ROWS
         if len(steps) <= size:
             whole = evaluate(steps)
             return whole if isinstance(whole, tuple) else (whole,)
@@ -258,5 +259,5 @@ def _firing(columns: Columns, mode: Mode) -> Conjunctions | None:
 
 
 def _horizon(rules: Sequence[Rule]) -> tuple[int, int]:
-    spans = [horizon(formula) for rule in rules for formula in (rule.body, rule.head)]
+    spans = [reach(formula) for rule in rules for formula in (rule.body, rule.head)]
     return max((p for p, _ in spans), default=0), max((f for _, f in spans), default=0)

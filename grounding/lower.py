@@ -21,7 +21,7 @@ from nser.rules.syntax import (
     Variable,
     Window,
 )
-from nser.rules.walk import substitute
+from nser.rules.walk import children, substitute
 
 
 def lower(formula: Formula, signature: Signature) -> Formula:
@@ -65,6 +65,35 @@ def lower(formula: Formula, signature: Signature) -> Formula:
             if len(cases) == 1:
                 return cases[0]
             return And(cases) if quantifier == "forall" else Or(cases)
+
+
+def reach(formula: Formula) -> tuple[int, int]:
+    """How many steps back and ahead of a step must be there to evaluate a formula at it, both >= 0.
+
+    More than `nser.rules.walk.horizon`, which counts the steps whose predicates are read: `next(p(t-1))` reads the
+    present one, but is false where there is no next step.
+
+    >>> from nser.rules.parse import parse_formula
+    >>> reach(parse_formula("next(p(t-1)) & eventually[2..5](q(t))"))
+    (0, 5)
+    """
+    back, ahead = 0, 0
+    waiting = [(formula, 0, 0)]
+    while waiting:
+        node, low, high = waiting.pop()
+        if isinstance(node, Atom | Comparison):
+            atom = node if isinstance(node, Atom) else node.feature
+            offsets = [term.offset for term in atom.args if isinstance(term, Variable)] or [0]
+            low, high = min(low, low + min(offsets)), max(high, high + max(offsets))
+        elif isinstance(node, Temporal):
+            first, last = (node.window.start, node.window.stop) if node.window else (1, 1)
+            if node.operator in {"prev", "once"}:
+                first, last = -last, -first
+            waiting.append((node.operand, low + first, high + last))
+        else:
+            waiting.extend((child, low, high) for child in children(node))
+        back, ahead = max(back, -low), max(ahead, high)
+    return back, ahead
 
 
 def _known(atom: Atom, signature: Signature) -> Atom:

@@ -23,12 +23,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nser.experience.trajectories import Trajectories
 from nser.grounding.evaluator import Evaluator
 from nser.grounding.steps import Steps, single_steps
 from nser.grounding.vocabulary import Predicate, Vocabulary
+from nser.induce.evidence import Evidence
+from nser.induce.settings import InductionSettings
+from nser.induce.symbolic import SymbolicProposer
 from nser.rules.parse import parse_rules
 from nser.rules.signature import PredicateSignature
 
@@ -185,6 +190,23 @@ def small_batches() -> dict[str, float]:
     return figures
 
 
+def learning(rows: int = 2_000, literals: int = 30) -> dict[str, float]:
+    """Seconds of one search for rules among so many literals, half of them negations, with a rule planted."""
+    half = literals // 2
+    draw = np.random.default_rng(0)
+    table = draw.random((rows, half)) < 0.5
+    label = (table[:, 0] & ~table[:, 1] & table[:, 2]) ^ (draw.random(rows) < 0.2)
+    observations, episodes = table.astype(np.float32), np.arange(rows) // 10
+    outcomes, no = label - label.mean(), np.zeros(rows, np.bool_)
+    ends = np.arange(rows) % 10 == 9
+    played = Trajectories(observations, np.zeros((rows, 1)), outcomes, observations, no, ends, episodes)
+    declared = [Predicate(PredicateSignature(f"p{i}"), _Column(i)) for i in range(half)]
+    settings = InductionSettings()
+    evidence = Evidence(played, outcomes, episodes % 3 == 0, Vocabulary("bench", declared), settings)
+    times = [seconds(lambda: SymbolicProposer().propose(evidence)) for _ in range(7)]
+    return {f"symbolic learner, {rows:,} rows × {literals} literals, s": statistics.median(times)}
+
+
 def peak_memory(rows: int) -> dict[str, float]:
     """MB that forward, and forward with backward, put over the inputs, by the process's resident high-water mark."""
     figures = {}
@@ -225,7 +247,7 @@ def _high_water(reset: bool = False) -> float:
 def run(rows: int = ROWS, rounds: int = 5) -> dict[str, float]:
     """All figures by name."""
     torch.set_num_threads(1)
-    return {**speed(rows, rounds), **small_batches(), **peak_memory(rows)}
+    return {**speed(rows, rounds), **small_batches(), **peak_memory(rows), **learning()}
 
 
 def main() -> None:

@@ -218,3 +218,19 @@ def test_scores_on_a_cuda_device_are_those_of_the_cpu() -> None:
 def test_single_rows_have_no_neighbours() -> None:
     steps = single_steps(torch.ones(3, 5), torch.zeros(3, dtype=torch.int64))
     assert Evaluator([rule("next(hot(t)) | prev(hot(t))")], WORLD)(steps).tolist() == [0, 0, 0]
+
+
+def test_a_chunk_reads_the_steps_on_the_way_to_the_step_it_asks_for() -> None:
+    """`next(p(t-1))` speaks of now, and is false in an episode's last step."""
+    steps = random_steps(20, 3)
+    evaluator = Evaluator([rule("next(hot(t-1)) & prev(hot(t+1))")], WORLD)
+    assert (evaluator.past, evaluator.future) == (1, 1)
+    torch.testing.assert_close(evaluator.score(steps, chunk=1), evaluator.score(steps), atol=1e-5, rtol=0)
+
+
+def test_a_threshold_beyond_all_floats_spoils_no_other_rule() -> None:
+    steps = random_steps(10, 0)
+    found = [rule("hot(t)"), rule("height(t) < 4.5e37"), rule("height(t) > 4.5e37")]
+    body, _ = Evaluator(found, WORLD).truths(steps)
+    torch.testing.assert_close(body[:, 0], steps.observations[:, 0])
+    assert body[:, 1:].tolist() == [[1.0, 0.0]] * 10

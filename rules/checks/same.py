@@ -10,7 +10,7 @@ from nser.rules.logic import Budget
 from nser.rules.printer import print_formula, print_rule
 from nser.rules.signature import Signature
 from nser.rules.syntax import Rule
-from nser.rules.verdict import Verdict, refusal
+from nser.rules.verdict import Verdict, note, refusal
 
 DUPLICATE, EQUIVALENT, SUBSUMED = "R501", "R502", "R503"
 
@@ -20,7 +20,8 @@ def check(
 ) -> list[Verdict]:
     """A refusal for each rule that adds nothing; of rules that say the same the first stays.
 
-    A special case is refused wherever its general rule stands. `subsumed=False` leaves special cases to data, which
+    A special case is refused wherever its general rule stands, and noted if its weight is higher, for then it raises
+    the score of what is better than the rest. `subsumed=False` leaves special cases to data, which
     may find that only the special case is good.
     """
     groups: dict[str, list[Rule]] = {}
@@ -67,5 +68,10 @@ def _among(group: Sequence[Rule], signature: Signature | None, budget: Budget, s
         if place not in refused and general:
             widest = max(general, key=lambda j: related.implied_by[j].bit_count())
             sentence = f"it is a special case of `{group[left[widest]].name}`, which holds wherever it does"
-            verdicts[i] = refusal(group[i], SUBSUMED, sentence, "leave it out, or narrow the general rule")
+            if group[i].weight > group[left[widest]].weight:
+                verdicts[i] = note(
+                    group[i], SUBSUMED, f"{sentence}; its weight is higher, so that it tells grades apart"
+                )
+            else:
+                verdicts[i] = refusal(group[i], SUBSUMED, sentence, "leave it out, or narrow the general rule")
     return [verdicts[i] for i in sorted(verdicts)]

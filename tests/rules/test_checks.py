@@ -80,6 +80,12 @@ def test_a_special_case_is_refused_wherever_its_general_rule_stands() -> None:
     assert [v.code for v in check_reply(text).verdicts] == [], "which of the two is good is for data to say"
 
 
+def test_a_special_case_of_higher_weight_is_noted_and_stays() -> None:
+    checked = check_file(f"rule narrow: {IN} p(t) & q(t) -> good(t)\nrule wide [0.4]: {IN} p(t) -> good(t)\n")
+    assert [(v.rule, v.code, v.kept) for v in checked.verdicts] == [("narrow", "R503", True)]
+    assert len(checked.rules) == 2
+
+
 def test_special_cases_of_numbers_and_of_time() -> None:
     assert codes(f"rule a: {IN} x(t) < 1 -> good(t)\nrule b: {IN} x(t) <= 2 -> good(t)") == {"a": "R503"}
     assert codes(f"rule a: {IN} x(t) < 1 -> good(t)\nrule b: {IN} x(t) > 0 -> good(t)") == {}
@@ -192,10 +198,11 @@ def test_backticks_inside_a_line_or_a_string_are_no_fence(issue: str) -> None:
     assert [rule.name for rule in extract(texts[issue]).parsed.rules] == ["a"]
 
 
-@pytest.mark.parametrize("issue", ["ollama #15288", "browser-use #5148"])
+@pytest.mark.parametrize("issue", ["ollama #15288", "browser-use #5148", "vllm #12619"])
 def test_thoughts_are_no_answer_and_an_answer_of_thoughts_alone_is_told(issue: str) -> None:
     texts = {
         "ollama #15288": f"<think>{DRAFT}\n",
+        "vllm #12619": f"Well,\n{DRAFT}\n</think>\nno rule",
         "browser-use #5148": f"<think>\n{DRAFT}\n</think>\n\n<think>\n{DRAFT}\n</think>",
     }
     assert extract(texts[issue]).parsed.rules == ()

@@ -53,20 +53,36 @@ def test_what_passes_goes_through_the_store(tmp_path: Path) -> None:
     assert merge(batch, batch, batch[:1]).rules == batch[:1]
 
 
-@pytest.mark.parametrize("issue", ["sympy #10805", "lark #181", "vllm #12619"])
-def test_text_of_others_is_never_run(issue: str, tmp_path: Path) -> None:
-    """sympify runs what it reads; so no text ever comes near it, and none is formatted or imported."""
+@pytest.mark.parametrize("kind", ["call", "deep", "template"])
+def test_text_of_others_is_never_run(kind: str, tmp_path: Path) -> None:
+    """sympy #10805: sympify runs what it reads; so no text ever comes near it, and none is formatted or imported."""
     path = tmp_path / "touched"
     evil = {
-        "sympy #10805": f"__import__('os').system('touch {path}')",
-        "lark #181": "~" * 5000 + f"open('{path}', 'w')",
-        "vllm #12619": f"{{{{ cycler.__init__.__globals__.os.popen('touch {path}') }}}}",
-    }[issue]
+        "call": f"__import__('os').system('touch {path}')",
+        "deep": "~" * 5000 + f"open('{path}', 'w')",
+        "template": f"{{{{ cycler.__init__.__globals__.os.popen('touch {path}') }}}}",
+    }[kind]
     for text in (evil, f"rule a: forall t in step: {evil} -> good(t)", f'{{"rules": "{evil}"}}', f"```\n{evil}\n```"):
         checked = check_reply(text, SIGNATURE)
         assert checked.rules == ()
         assert checked.refused
     assert not path.exists()
+
+
+@pytest.mark.parametrize("sign", ["~", "(", "next(", "exists x in object: "])
+def test_fifty_thousand_levels_are_one_error(sign: str) -> None:
+    """lark #181: a recursive transformer overflows on a deep tree."""
+    (verdict,) = check_file(f"rule a: forall t in step: {sign * 50_000}p(t) -> good(t)").verdicts
+    assert verdict.code == "R102"
+
+
+@pytest.mark.parametrize("word", ["not", "next", "forall", "true", "iff"])
+def test_a_keyword_is_no_name(word: str) -> None:
+    """lark #434: a grammar can't take keywords out of the names, so the reader does."""
+    for text in (f"rule {word}: forall t in step: p(t) -> good(t)", f"rule a: forall t in step: p({word}) -> good(t)"):
+        (verdict,) = check_file(text).verdicts
+        assert verdict.code == "R101"
+        assert f"`{word}`" in verdict.sentence
 
 
 def main(count: int) -> None:

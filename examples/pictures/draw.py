@@ -1,0 +1,56 @@
+"""Pictures of a terminal: `nser rules show` and `nser rules explain --slot` of a run, as SVG.
+
+    nser train MiniGrid-DoorKey-6x6-v0 --explore rules --seed 1 --steps 20000 --name pictures
+    python examples/pictures/draw.py runs/pictures
+
+The slot explained is the one that the newest rules score highest.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from nser.cli import rules_explain, rules_show
+from nser.runs.directory import RunDirectory
+from nser.runs.explain import explain_slot, stored_run
+
+HERE = Path(__file__).parent
+
+
+def best_slot(path: Path) -> int:
+    run = RunDirectory.open(path)
+    session, ruleset = stored_run(run), run.newest_rules()
+    if ruleset is None:
+        raise SystemExit(f"{path} has no rules yet; train on")
+    step = max(1, session.buffer.size() // 500)
+    return max(range(0, session.buffer.size(), step), key=lambda slot: explain_slot(session, ruleset, slot).score)
+
+
+def record(title: str) -> Console:
+    console = Console(record=True, width=84, file=io.StringIO(), force_terminal=True, highlight=False)
+    console.print(Text(f"$ {title}", style="bold cyan"))
+    rules_show.out = rules_explain.out = console
+    return console
+
+
+def main(run: Path) -> None:
+    slot = best_slot(run)
+    for name, title in (("show", f"nser rules show {run}"), ("explain", f"nser rules explain {run} --slot {slot}")):
+        console = record(title)
+        if name == "show":
+            rules_show.command(run, sort="weight", only=None, colour=True, as_json=False)
+        else:
+            rules_explain.command(run, slot=slot)
+        svg = console.export_svg(title=f"nser rules {name}", unique_id=f"nser-{name}")
+        # Without rich's fonts from the network the picture takes those of whoever looks at it.
+        (HERE / f"rules_{name}.svg").write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

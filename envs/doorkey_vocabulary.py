@@ -71,8 +71,8 @@ DOORKEY = Vocabulary(
     actions=ACTIONS,
     features=FEATURES,
     description=(
-        "A walled grid of two rooms. A wall with one locked door divides them; a key lies on the agent's side, a goal in "
-        "the far corner. Reaching the goal ends the episode with a reward, the more the sooner; nothing else is rewarded."
+        "A walled grid of two rooms. A wall with one locked door divides them; a key lies on the agent's side, a goal "
+        "in the far corner. Reaching the goal ends the episode with a reward, the more the sooner; nothing else does."
     ),
 )
 """One vocabulary for every size: the column `cell` turns normalised coordinates back into cells."""

@@ -24,7 +24,8 @@ from tests.induce.fake_server import Answer, completion, serve
 
 WARM, TURNS = 3, 12
 ENV = "MiniGrid-DoorKey-5x5-v0"
-RULES = "rule pick_up: forall t in step: facing(t, key) & action_is(t, pickup) -> good(t)"
+EASY = "CartPole-v1"  # episodes differ from the first minute on, so that there is something to ask
+RULES = "rule lean: forall t in step: pole_angle(t) > ?0.02 & action_is(t, right) -> good(t)"
 NOTHING = "events:carrying(t) & ~carrying(t)"
 
 
@@ -66,10 +67,11 @@ def run() -> dict[str, float]:
             return answer
 
         with serve(slow_rules) as server:
-            off = settings(env=ENV, explore="rules", induce_every=NEVER)
-            on = settings(env=ENV, explore="rules", induce_every=TURN, llm=f"{server.url}#m")
+            off = settings(env=EASY, induce_every=NEVER)
+            on = settings(env=EASY, induce_every=TURN, llm=f"{server.url}#m")
             rules, _ = speed_ratio(folder / "rules", off, on)
             asked = len(server.requests)
+            assert asked, "the model was never asked: the figure would flatter"
         answer = completion("yes")
         answer.wait = 0.2
         with serve([answer]) as server:

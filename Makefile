@@ -34,7 +34,9 @@ lint: $(VENV)/complete
 test: $(VENV)/complete
 	$(BIN)/python -m pytest -n 2
 
+# cpprb is only compared with; where it can't be installed it is left out.
 bench: $(VENV)/complete
+	-$(BIN)/python -m pip install --quiet --constraint constraints.txt cpprb==11.0.0
 	$(BIN)/python -m tests.bench
 
 demo: setup

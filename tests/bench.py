@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import bench_envs, bench_evaluator, bench_replay, bench_train
+from tests import bench_envs, bench_evaluator, bench_hosts, bench_replay, bench_train
 
 BENCHES: dict[str, Callable[[], dict[str, float]]] = {
     "environments": bench_envs.run,
     "evaluator": bench_evaluator.run,
+    "hosts": bench_hosts.run,
     "replay": bench_replay.run,
     "training": bench_train.run,
 }

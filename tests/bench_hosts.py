@@ -36,7 +36,7 @@ class Data:
 
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
-        self.many = {
+        self.many: dict[str, Any] = {
             "obs": rng.normal(size=(BATCH, 4)).astype(np.float32),
             "act": rng.integers(2, size=BATCH),
             "rew": np.ones(BATCH, np.float32),
@@ -94,9 +94,15 @@ class Tianshou:
         from tianshou.data import Batch, PrioritizedReplayBuffer
 
         self.buffer = PrioritizedReplayBuffer(items, alpha=0.6, beta=0.4)
-        flags = np.zeros(items, np.bool_)
-        obs = np.zeros((items, 4), np.float32)
-        data = {"obs": obs, "act": np.zeros(items, np.int64), "rew": np.zeros(items), "obs_next": obs.copy()}
+        # Ones, for zeros take no memory before they are written.
+        flags = np.ones(items, np.bool_)
+        obs = np.ones((items, 4), np.float32)
+        data: dict[str, Any] = {
+            "obs": obs,
+            "act": np.ones(items, np.int64),
+            "rew": np.ones(items),
+            "obs_next": obs.copy(),
+        }
         self.buffer.set_batch(Batch(**data, terminated=flags, truncated=flags.copy(), done=flags.copy()))
         self.buffer._size = items
         self.buffer.update_weight(np.arange(items), np.random.default_rng(1).exponential(size=items))
@@ -205,10 +211,11 @@ def build(items: int, say: Callable[[str], None]) -> tuple[dict[str, Any], dict[
     """Every contender that loads, full, and the MB that each holds."""
     made, memory = {}, {}
     for name, make in CONTENDERS.items():
-        before = resident()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
+                make(10_000)  # so that its imports, and its compiled code, count for nobody
+                before = resident()
                 made[name] = make(items)
         except (ImportError, RuntimeError, OSError) as error:
             say(f"{name} is left out: {str(error).splitlines()[0]}")
@@ -257,6 +264,10 @@ def run(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS, say: Callable[[str
             found[f"{items:,}, {operation}, {name}, : nser"] = median(
                 theirs / own for theirs, own in zip(took_all, ours, strict=True)
             )
+        twin, tianshou = (times.get(("sample + update", name)) for name in ("nser, NumPy twin", "tianshou"))
+        if twin and tianshou:
+            ratio = median(ours / theirs for ours, theirs in zip(twin, tianshou, strict=True))
+            found[f"{items:,}, sample + update, NumPy twin : tianshou"] = ratio
         with tempfile.TemporaryDirectory() as folder:
             for name, contender in made.items():
                 found[f"{items:,}, checkpoint to disk (ms), {name}"] = (

@@ -83,6 +83,7 @@ class ArrayBuffer:
         self.obs, self.actions, self.rewards, self.next_obs, self.terminated, self.truncated = self._columns.values()
         self._shapes = {name: column.shape[1:] for name, column in self._columns.items()}
         self._head = 0
+        self._any_truncated = False  # whether that column may hold anything but zeros
         # The index locks itself; this holds data and index together, so that no draw sees half a transition.
         self._lock = threading.Lock()
 
@@ -122,10 +123,10 @@ class ArrayBuffer:
         self,
         obs: ArrayLike,
         action: ArrayLike,
-        reward: ArrayLike,
+        reward: Any,
         next_obs: ArrayLike,
-        terminated: ArrayLike,
-        truncated: ArrayLike = False,
+        terminated: Any,
+        truncated: Any = False,
     ) -> Ints:
         """Store one transition, or n of them; everything is copied. Returns their slots (1,) or (n,).
 
@@ -137,13 +138,14 @@ class ArrayBuffer:
         seen = np.asarray(obs)
         if seen.ndim == self.obs.ndim:
             return self._add_many(len(seen), (seen, action, reward, next_obs, terminated, truncated))
-        given = {"obs": seen, "actions": np.asarray(action), "next_obs": np.asarray(next_obs)}
+        given: dict[str, Any] = {"obs": seen, "actions": np.asarray(action), "next_obs": np.asarray(next_obs)}
         self._check(given, ())
-        given.update(rewards=float(reward), terminated=bool(terminated), truncated=bool(truncated))  # type: ignore
+        given.update(rewards=float(reward), terminated=bool(terminated), truncated=bool(truncated))
         with self._lock:
             slot = self._head
             for name, value in given.items():
                 self._columns[name][slot] = value
+            self._any_truncated = self._any_truncated or given["truncated"]
             self._head = slot + 1 if slot + 1 < self.capacity else 0
             return self.index.insert()
 
@@ -199,6 +201,7 @@ class ArrayBuffer:
             for name, own in self._columns.items():
                 own[:filled] = state[DATA + name]
             self._head = int(state["head"])
+            self._any_truncated = True
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write ``state_dict`` to an npz file without pickle, whole or not at all."""
@@ -228,23 +231,26 @@ class ArrayBuffer:
     def _add_many(self, count: int, given: tuple[Any, ...]) -> Ints:
         if count > self.capacity:
             raise ArgumentError("obs", count, f"at most {self.capacity} (the capacity)", "Add in smaller parts.")
-        arrays = dict(zip(self.COLUMNS, map(np.asarray, given), strict=True))
-        if given[-1] is False:
-            del arrays["truncated"]
+        arrays = {}
+        for name, value in zip(self.COLUMNS, given, strict=True):
+            if value is not False:
+                arrays[name] = value if isinstance(value, np.ndarray) else np.asarray(value)
+            elif name != "truncated":
+                raise ArgumentError(name, value, f"the shape ({count},)", "Nothing was stored.")
+            elif self._any_truncated:
+                arrays[name] = np.zeros(count, np.bool_)
         self._check(arrays, (count,))
         with self._lock:
-            low = self._head
-            first = min(count, self.capacity - low)
-            if given[-1] is False:
-                self.truncated[low : low + first] = False
-                self.truncated[: count - first] = False
+            low, high = self._head, self._head + count
             for name, values in arrays.items():
                 column = self._columns[name]
-                if first == count:
-                    column[low : low + count] = values
+                if high <= self.capacity:
+                    column[low:high] = values
                 else:
-                    column[low:], column[: count - first] = values[:first], values[first:]
-            self._head = (low + count) % self.capacity
+                    first = self.capacity - low
+                    column[low:], column[: high - self.capacity] = values[:first], values[first:]
+            self._any_truncated = self._any_truncated or "truncated" in arrays
+            self._head = high % self.capacity
             return self.index.insert(count)
 
     def _check(self, given: dict[str, NDArray], lead: tuple[int, ...]) -> None:

@@ -2,8 +2,9 @@
 
 A body is worth its evidence: with n firings of mean outcome m and standard error e, the *bound* is m − 2e, and the
 search maximises bound · √n. The plain mean would find the one lucky step, and n · bound would find the vaguest body
-that is still positive. Bodies are then cut back: a literal that does not change what the rule fires on, or hardly
-raises its worth, is not part of the rule.
+that is still positive. Every literal has its price, numbers the highest (`nser.induce.literals`). Bodies are then
+made simpler (`nser.induce.simpler`): a literal that does not change what the rule fires on, or hardly raises its worth,
+is not part of the rule.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from numpy.typing import NDArray
 
 from nser.grounding.vocabulary import ACTION_IS
 from nser.induce.evidence import Evidence
-from nser.induce.literals import candidate_literals
+from nser.induce.literals import Literals, candidate_literals
 from nser.induce.naming import rule_name
+from nser.induce.simpler import Stratum, raw_worth, simpler
 from nser.rules.printer import print_rule
 from nser.rules.ruleset import RuleSet
 from nser.rules.syntax import GOOD, And, Atom, Constant, Formula, Rule, Truth, Variable
 from nser.rules.verdict import Verdict
 
-KEPT_WORTH = 0.9  # a shorter body with at least this share of the longer one's worth is preferred
 POOL = 12  # bodies of each action that go into the cover
+ALIKE = 0.8  # share of their joint firings that two bodies of one action have in common when they are one rule
 
 Mask = NDArray[np.bool_]
 
@@ -80,91 +82,60 @@ def search(evidence: Evidence) -> tuple[list[Body], tuple[Formula, ...]]:
     for number, action in enumerate(actions) if actions else [(0, None)]:
         rows = shown & (taken[:, 0] == number) if actions else shown
         if rows.sum() >= evidence.settings.min_firings:
-            found += _beam(table.truth, evidence.outcomes, rows, action, evidence)
+            found += _beam(table, rows, action, evidence)
     return found, table.formulas
 
 
-def _beam(truth: Mask, outcomes: NDArray[np.float64], rows: Mask, action: str | None, evidence: Evidence) -> list[Body]:
-    """Bodies of at most `max_literals` literals for one action, cut back, the worthiest first."""
+def _beam(table: Literals, rows: Mask, action: str | None, evidence: Evidence) -> list[Body]:
+    """Bodies of at most `max_literals` literals for one action, made simple, the worthiest first."""
     settings = evidence.settings
-    inside = truth[rows]
-    moments = np.stack([np.ones(len(inside)), outcomes[rows], outcomes[rows] ** 2])
-    beam: dict[tuple[int, ...], Mask] = {(): np.ones(len(inside), np.bool_)}
-    best: dict[bytes, tuple[float, tuple[int, ...]]] = {}
+    stratum = Stratum(table, rows, evidence.outcomes, settings.min_firings)
+    beam: dict[tuple[int, ...], Mask] = {(): np.ones(int(rows.sum()), np.bool_)}
+    best: dict[bytes, tuple[float, tuple[int, ...]]] = {}  # by the rows on which a body fires
     for _ in range(settings.max_literals + 1):
         scored = []
         for columns, fires in beam.items():
-            worth = float(_worth(moments @ fires, settings.min_firings))
+            worth = stratum.worth(columns, fires)
             key = np.packbits(fires).tobytes()
-            if key not in best or len(columns) < len(best[key][1]):
+            if key not in best or (worth > best[key][0] and len(columns) <= len(best[key][1])):
                 best[key] = (worth, columns)
                 scored.append((columns, fires))
-        beam = _extend(scored, inside, moments, settings.beam, settings.min_firings)
+        beam = _extend(scored, stratum, settings.beam)
         if not beam:
             break
-    worths = {columns: worth for worth, columns in best.values()}
     bodies = {}
     for worth, columns in sorted(best.values(), key=lambda item: (-item[0], len(item[1])))[: 4 * POOL]:
         if worth > 0:
-            short = _cut_back(columns, worth, inside, moments, settings.min_firings)
+            short = simpler(columns, stratum)
+            inside = stratum.fires(short)
             fires = np.zeros(len(rows), np.bool_)
-            fires[rows] = inside[:, list(short)].all(1)
-            bodies[short] = Body(short, action, fires, worths.get(short, worth))
+            fires[rows] = inside
+            bodies[short] = Body(short, action, fires, stratum.worth(short, inside))
     return list(bodies.values())[:POOL]
 
 
 def _extend(
-    scored: Sequence[tuple[tuple[int, ...], Mask]],
-    inside: Mask,
-    moments: NDArray[np.float64],
-    width: int,
-    least: int,
+    scored: Sequence[tuple[tuple[int, ...], Mask]], stratum: Stratum, width: int
 ) -> dict[tuple[int, ...], Mask]:
     """The `width` worthiest bodies one literal longer."""
-    if not scored or not inside.shape[1]:
+    if not scored or not stratum.inside.shape[1]:
         return {}
-    fires = np.stack([mask for _, mask in scored]).astype(np.float64)
-    # [3, B, L]: count, sum and sum of squares of the outcomes for every body and every literal put to it
-    sums = np.stack([(fires * moment) @ inside for moment in moments])
-    worth = _worth(sums, least)
-    for body, (columns, _) in enumerate(scored):
-        worth[body, list(columns)] = -np.inf
+    worth = stratum.extended([columns for columns, _ in scored], np.stack([mask for _, mask in scored]))
     order = np.argsort(-worth, axis=None, kind="stable")[: 4 * width]
     longer: dict[tuple[int, ...], Mask] = {}
     for body, column in zip(*np.unravel_index(order, worth.shape), strict=True):
         if not np.isfinite(worth[body, column]) or len(longer) == width:
             break
         columns, mask = scored[body]
-        longer.setdefault(tuple(sorted((*columns, int(column)))), mask & inside[:, column])
+        longer.setdefault(tuple(sorted((*columns, int(column)))), mask & stratum.inside[:, column])
     return longer
 
 
-def _worth(sums: NDArray[np.float64], least: int) -> NDArray[np.float64]:
-    """bound · √n from [3, …] count, sum and sum of squares; −inf below `least` firings."""
-    count, total, squares = sums
-    n = np.maximum(count, 1)
-    mean = total / n
-    error = np.sqrt(np.maximum(squares / n - mean**2, 0) / n)
-    return np.where(count >= least, (mean - 2 * error) * np.sqrt(n), -np.inf)
-
-
-def _cut_back(
-    columns: tuple[int, ...], worth: float, inside: Mask, moments: NDArray[np.float64], least: int
-) -> tuple[int, ...]:
-    """Drop literals, the least missed first, while the body keeps its worth."""
-    floor = worth * KEPT_WORTH
-    while columns:
-        shorter = [columns[:i] + columns[i + 1 :] for i in range(len(columns))]
-        worths = [float(_worth(moments @ inside[:, list(c)].all(1), least)) for c in shorter]
-        best = int(np.argmax(worths))
-        if worths[best] < floor:
-            break
-        columns = shorter[best]
-    return columns
-
-
 def greedy_cover(bodies: Sequence[Body], outcomes: NDArray[np.float64], most: int, least: int) -> list[Body]:
-    """Bodies in the order of what each adds: n · bound over the rows that no earlier one fires on."""
+    """Bodies in the order of what each adds: n · bound over the rows that no earlier one fires on.
+
+    A body that fires nearly on the rows of an earlier one for the same action is the same rule again, and left out.
+    """
     free = np.isfinite(outcomes)
     chosen: list[Body] = []
     rest = list(bodies)
@@ -173,13 +144,18 @@ def greedy_cover(bodies: Sequence[Body], outcomes: NDArray[np.float64], most: in
         for body in rest:
             new = outcomes[body.fires & free]
             sums = np.array([len(new), new.sum(), (new**2).sum()])
-            gains.append(float(_worth(sums, least)) * np.sqrt(len(new)) if len(new) else -np.inf)
+            gains.append(float(raw_worth(sums, least)) * np.sqrt(len(new)) if len(new) else -np.inf)
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             break
         chosen.append(rest.pop(best))
         free &= ~chosen[-1].fires
+        rest = [body for body in rest if body.action != chosen[-1].action or not _alike(body.fires, chosen[-1].fires)]
     return chosen
+
+
+def _alike(one: Mask, other: Mask) -> bool:
+    return bool((one & other).sum() >= ALIKE * (one | other).sum())
 
 
 def _rule(name: str, formulas: Sequence[Formula], action: str | None) -> Rule:

@@ -68,7 +68,7 @@ def run() -> dict[str, float]:
 
         with serve(slow_rules) as server:
             off = settings(env=EASY, induce_every=NEVER)
-            on = settings(env=EASY, induce_every=TURN, llm=f"{server.url}#m")
+            on = settings(env=EASY, llm=f"{server.url}#m")
             rules, _ = speed_ratio(folder / "rules", off, on)
             asked = len(server.requests)
             assert asked, "the model was never asked: the figure would flatter"

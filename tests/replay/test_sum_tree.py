@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nser.replay import kernels_numba, kernels_numpy
-from nser.replay.sum_tree import Kernels, MaxTree, SumTree, kernels
+from nser.replay.sum_tree import Kernels, MaxTree, Peak, SumTree, kernels
 
 BOTH = [cast(Kernels, kernels_numba), cast(Kernels, kernels_numpy)]
 weights = st.one_of(st.just(0.0), st.floats(1e-12, 1e12))
@@ -106,3 +106,57 @@ def test_admit_twins_agree(data: st.DataObject) -> None:
     value = st.one_of(st.floats(0, 10), st.sampled_from([np.nan, np.inf, -1.0]))
     values = np.array(data.draw(st.lists(value, min_size=n, max_size=n)), np.float64)
     assert BOTH[0].admit(slots, meant, current, values) == BOTH[1].admit(slots, meant, current, values)
+
+
+@pytest.mark.parametrize("capacity", [1, 7, 8, 9, 1000, 20_000])
+def test_the_peak_is_the_largest_live_signal_on_both_kernels(capacity: int) -> None:
+    """Through writes with equal slots, deaths and refills, in trees below and above the narrow levels."""
+    rng = np.random.default_rng(capacity)
+    blocks = -(-capacity // 8)
+    peaks = [Peak(np.zeros((blocks, 8)), np.zeros((blocks, 8), np.int64), one) for one in BOTH]
+    for turn in range(60):
+        live = np.flatnonzero(peaks[0].blocks[1].reshape(-1)[:capacity] & 1)
+        low = int(rng.integers(capacity))
+        high = int(rng.integers(low, min(low + 300, capacity))) + 1
+        slots = rng.choice(live, 40) if len(live) else live
+        values = np.round(rng.exponential(size=len(slots)), 1)
+        for peak in peaks:
+            signals, generations = peak.blocks[0].reshape(-1), peak.blocks[1].reshape(-1)
+            if turn % 3 == 0:
+                signals[low:high] = 0.5 * turn
+                generations[low:high] = (generations[low:high] + 1) | 1
+                peak.mend(low, high)
+            elif turn % 7 == 0:
+                generations[low:high] += generations[low:high] & 1
+                peak.mend(low, high)
+            elif len(slots):
+                peak.write(slots, values)
+            alive = signals[(generations & 1).astype(bool)]
+            assert peak.root == alive.max(initial=-np.inf)
+        np.testing.assert_array_equal(peaks[0].blocks[0], peaks[1].blocks[0])
+        np.testing.assert_array_equal(peaks[0].nodes, peaks[1].nodes)
+
+
+def test_searches_and_writes_of_wide_trees_are_bit_equal() -> None:
+    """Above the level where searches start, with stretches of no weight, equal slots, and targets in any order."""
+    rng = np.random.default_rng(5)
+    trees = [SumTree(30_000, one) for one in BOTH]
+    weights = rng.exponential(size=30_000) ** 3
+    weights[rng.random(30_000) < 0.3] = 0.0
+    weights[4000:9000], weights[29_000:] = 0.0, 0.0
+    for tree in trees:
+        tree.rebuild(weights)
+    for _ in range(30):
+        slots, values = rng.integers(30_000, size=256), rng.exponential(size=256)
+        targets = rng.random(256) * trees[0].root
+        targets[:3] = 0.0, trees[0].root, np.nextafter(trees[0].root, np.inf)
+        found = []
+        for tree in trees:
+            tree.write(slots, values)
+            found.append(tree.find(targets.copy()))
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(trees[0].nodes[1:], trees[1].nodes[1:])
+        assert (trees[0].take(found[0]) > 0).all()
+        inside = targets < trees[0].root
+        edges = np.cumsum(trees[0].leaves)
+        assert (np.abs(np.searchsorted(edges, targets[inside], side="right") - found[0][inside]) <= 1).mean() > 0.99

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nser.cli.console import err, out, print_json
-from nser.cli.vocab_table import vocabulary_table
-from nser.envs.check import Finding, check_steps, check_vocabulary
-from nser.envs.make import make_env, vocabulary_of
-from nser.experience.files import load_trajectories
-from nser.grounding.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from nser.envs.check import Finding
+    from nser.grounding.vocabulary import Vocabulary
 
 app = typer.Typer(no_args_is_help=True, help="See what rules may say about an environment.")
 Environment = Annotated[
@@ -24,6 +23,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 @app.command()
 def show(env_id: Environment, as_json: AsJson = False) -> None:
     """Every predicate with its sorts, kind, unit, range, meaning and an example; the constants of each sort."""
+    from nser.cli.vocab_table import vocabulary_table
+    from nser.envs.make import make_env, vocabulary_of
+
     vocabulary = vocabulary_of(make_env(env_id))
     if as_json:
         print_json(as_dict(vocabulary))
@@ -43,6 +45,10 @@ def check(
 
     Exit code 1 where something is found. A finding may be a hint only: random play never opens some doors.
     """
+    from nser.envs.check import check_steps, check_vocabulary
+    from nser.envs.make import make_env, vocabulary_of
+    from nser.experience.files import load_trajectories
+
     env = make_env(env_id)
     vocabulary = vocabulary_of(env)
     if data is None:

@@ -136,13 +136,6 @@ def depth(formula: Formula) -> int:
 
 def shifts(formula: Formula) -> Iterator[tuple[Formula, int, int]]:
     """Each leaf with the steps it may be read at, first and last, counted from the present step."""
-    for node, low, high in _positions(formula):
-        if isinstance(node, Atom | Comparison | Truth):
-            yield node, low, high
-
-
-def _positions(formula: Formula) -> Iterator[tuple[Formula, int, int]]:
-    """Every node with the steps at which its truth is asked for; a leaf's offset is counted in."""
     waiting = [(formula, 0, 0)]
     while waiting:
         node, low, high = waiting.pop()
@@ -155,24 +148,21 @@ def _positions(formula: Formula) -> Iterator[tuple[Formula, int, int]]:
             case Atom() | Comparison():
                 atom = node if isinstance(node, Atom) else node.feature
                 offsets = [term.offset for term in atom.args if isinstance(term, Variable)] or [0]
-                low, high = low + min(offsets), high + max(offsets)
+                yield node, low + min(offsets), high + max(offsets)
+            case Truth():
+                yield node, low, high
             case _:
                 waiting.extend((child, low, high) for child in reversed(children(node)))
-        yield node, low, high
 
 
 def horizon(formula: Formula) -> tuple[int, int]:
     """How many steps back and ahead of the present one a formula looks, both >= 0.
 
-    Steps on the way count: `next(p(t-1))` reads p at the present step, but is false where there is no next one.
-
     >>> from nser.rules.parse import parse_formula
     >>> horizon(parse_formula("prev(p(t-1)) & eventually[2..5](next(q(t)))"))
     (2, 6)
-    >>> horizon(parse_formula("next(p(t-1))"))
-    (0, 1)
     """
-    reach = [(low, high) for _, low, high in _positions(formula)]
+    reach = [(low, high) for _, low, high in shifts(formula)]
     return max(0, *(-low for low, _ in reach)), max(0, *(high for _, high in reach))
 
 

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from nser.errors import NserError
 from nser.background import Background
+from nser.errors import NserError
 
 
 class Gate:

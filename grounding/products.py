@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from nser.grounding.dense import Conjunctions, mask
+from nser.grounding.dense import DEGREE_FLOOR, Conjunctions, mask
 
 MISSING = 1e-12  # stands for a factor 1 − w f of exactly 0, so that all can be divided out; 1e-12 is 0 to float32
 
@@ -28,21 +28,31 @@ class Products(Protocol):
         """[n] scores 1 − Π (1 − w f) of the degrees."""
 
     def back(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """From ∂L/∂score [n] to ∂L/∂w [R] and to ∂L/∂ log of each literal [2C, n], plain then negated."""
+        """From ∂L/∂score [n] to ∂L/∂w [R], float64, and to the columns [C, n].
+
+        For soft comparisons the gradient is that to the margin z, of which the degree p is the sigmoid, for all other
+        columns that to p. With A and B the gradients to log p and log (1 − p) these are A (1 − p) − B p and
+        A / p − B / (1 − p).
+        """
 
 
 class TensorProducts:
     """The kernel in PyTorch.
 
-    conjunctions: [R] literals of each rule;  weights: [R];  columns: C;  n: rows of a chunk at most
+    conjunctions: [R] literals of each rule;  weights: [R];  soft: [C] which columns are soft comparisons;
+    n: rows of a chunk at most
     """
 
-    def __init__(self, conjunctions: Conjunctions, weights: Tensor, columns: int, n: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self, conjunctions: Conjunctions, weights: Tensor, soft: Sequence[bool], n: int, dtype: torch.dtype
+    ) -> None:
+        columns = len(soft)
         # The longest first: then the rules with a k-th literal are the first rows.
         order = sorted(range(len(conjunctions)), key=lambda j: -len(conjunctions[j]))
         ordered = [conjunctions[j] for j in order]
         device = weights.device
         self.columns = columns
+        self._soft = torch.tensor(soft, dtype=torch.bool, device=device)[:, None]
         self._literals = [
             torch.tensor([_row(parts[k], columns) for parts in ordered if len(parts) > k], device=device)
             for k in range(max((len(parts) for parts in ordered), default=0))
@@ -65,7 +75,7 @@ class TensorProducts:
         return 1 - self._fire(n).mul_(self._negative).add_(1).prod(0)
 
     def back(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """∂L/∂w [R] and ∂L/∂ log of each literal [2C, n]."""
+        """∂L/∂w [R] and the gradients to the columns [C, n]."""
         n = len(gradient)
         fired, others = self._fire(n), self._spare[:, :n]
         torch.mul(fired, self._negative, out=others).add_(1).clamp_min_(MISSING)  # 1 − w f
@@ -73,7 +83,11 @@ class TensorProducts:
         flow = others.mul_(fired)
         to_weights = torch.zeros(len(fired), dtype=torch.float64, device=fired.device)
         to_weights[self._places] = flow.sum(1, dtype=torch.float64)
-        return to_weights, self._spread @ flow
+        plain, negated = (self._spread @ flow).split(self.columns)
+        p, q = self._matrix[: self.columns, :n], self._matrix[self.columns :, :n]
+        # Where a degree is 0 the firing is too, and so is what is divided.
+        other = plain / p.clamp_min(DEGREE_FLOOR) - negated / q.clamp_min(DEGREE_FLOOR)
+        return to_weights, torch.where(self._soft, plain * q - negated * p, other)
 
     def _fire(self, n: int) -> Tensor:
         """[R, n] firings."""

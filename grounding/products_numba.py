@@ -1,4 +1,4 @@
-"""The sweep's products on a CPU: all rules over a few hundred rows at a time, which never leave the first cache.
+"""The sweep's products on a CPU: all rules over a thousand rows at a time, which never leave the caches of the core.
 
 The same as `nser.grounding.products.TensorProducts`, an order of magnitude faster: there every product of two rows is a
 call that reads and writes the whole chunk.
@@ -6,16 +6,18 @@ call that reads and writes the whole chunk.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nser.grounding.dense import Conjunctions
+from nser.grounding.dense import DEGREE_FLOOR, Conjunctions
 from nser.grounding.products import MISSING, flat
 
-LANES = 512  # rows at a time: with a few literals of each they fit the first-level cache
+LANES = 1_024  # rows at a time: a few dozen rows of so many numbers stay in the first two caches
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -26,13 +28,16 @@ Float = np.floating
 class NumbaProducts:
     """The kernel in numba; arguments as `TensorProducts`."""
 
-    def __init__(self, conjunctions: Conjunctions, weights: Tensor, columns: int, n: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self, conjunctions: Conjunctions, weights: Tensor, soft: Sequence[bool], n: int, dtype: torch.dtype
+    ) -> None:
         starts, places, signs = flat(conjunctions)
         self._starts = np.array(starts, np.int64)
         self._columns = np.array(places, np.int64)
         self._signs = np.array(signs, np.bool_)
-        self._degrees = torch.empty(columns, n, dtype=dtype)
-        self._shares: Tensor | None = None  # made when a backward comes
+        self._soft = np.array(soft, np.bool_)
+        self._degrees = torch.empty(len(soft), n, dtype=dtype)
+        self._slopes: Tensor | None = None  # made when a backward comes
         self._weights = weights.to(dtype).numpy()
 
     def degrees(self, n: int) -> Tensor:
@@ -47,17 +52,17 @@ class NumbaProducts:
         return torch.from_numpy(scores)
 
     def back(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """∂L/∂w [R] and ∂L/∂ log of each literal [2C, n]."""
-        degrees, n = self._degrees.numpy(), len(gradient)
+        """∂L/∂w [R] and the gradients to the columns [C, n]."""
+        if self._slopes is None:
+            self._slopes = torch.empty_like(self._degrees)
+        degrees, slopes = self._degrees.numpy(), self._slopes[:, : len(gradient)]
         to_weights = np.zeros(len(self._weights))
-        if self._shares is None:
-            self._shares = torch.empty(2 * len(degrees), degrees.shape[1], dtype=self._degrees.dtype)
-        shares = self._shares[:, :n]
-        slope = gradient.to(self._degrees.dtype).contiguous().numpy()
-        one, least = degrees.dtype.type(1), degrees.dtype.type(MISSING)
+        given = gradient.to(self._degrees.dtype).contiguous().numpy()
+        number = degrees.dtype.type
         rules = (self._starts, self._columns, self._signs, self._weights)
-        _back(degrees, *rules, slope, to_weights, shares.numpy(), one, least)
-        return torch.from_numpy(to_weights), shares
+        constants = (number(1), number(MISSING), number(DEGREE_FLOOR))
+        _back(degrees, *rules, self._soft, given, to_weights, slopes.numpy(), *constants)
+        return torch.from_numpy(to_weights), slopes
 
 
 # Slices from `row` on, so that the loops count from 0 and need no check for negative places; constants of the
@@ -100,25 +105,29 @@ def _scores(
             kept[i] = one - kept[i]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+# `error_model`: Python's would look for a division by 0 at each, and none of them would be a vector instruction.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 def _back(  # noqa: PLR0913, PLR0917 (numba takes arrays, not objects)
     degrees: Floats,
     starts: Ints,
     columns: Ints,
     signs: Bools,
     weights: Floats,
+    soft: Bools,
     slope: Floats,
     to_weights: Floats,
-    shares: Floats,
+    slopes: Floats,
     one: Float,
     least: Float,
+    floor: Float,
 ) -> None:
     rules, count = len(weights), len(degrees)
     firings = np.empty((rules, LANES), degrees.dtype)
     kept = np.empty(LANES, degrees.dtype)
+    shares = np.empty((2 * count, LANES), degrees.dtype)  # gradients to log p, then to log (1 − p)
     for row in range(0, len(slope), LANES):
         width = min(LANES, len(slope) - row)
-        shares[:, row : row + width] = one - one
+        shares[:] = one - one
         for i in range(width):
             kept[i] = slope[row + i]
         for rule in range(rules):
@@ -138,6 +147,16 @@ def _back(  # noqa: PLR0913, PLR0917 (numba takes arrays, not objects)
                 fired[i] = flow * weight
             to_weights[rule] += total
             for k in range(starts[rule], starts[rule + 1]):
-                share = shares[columns[k] if signs[k] else count + columns[k], row : row + width]
+                share = shares[columns[k] if signs[k] else count + columns[k], :width]
                 for i in range(width):
                     share[i] += fired[i]
+        for column in range(count):
+            plain, negated = shares[column, :width], shares[count + column, :width]
+            degree, to = degrees[column, row : row + width], slopes[column, row : row + width]
+            if soft[column]:
+                for i in range(width):
+                    to[i] = plain[i] * (one - degree[i]) - negated[i] * degree[i]
+            else:
+                for i in range(width):
+                    p, q = degree[i], one - degree[i]
+                    to[i] = plain[i] / (p if p > floor else floor) - negated[i] / (q if q > floor else floor)

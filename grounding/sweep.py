@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from nser.grounding.dense import DEGREE_FLOOR, Conjunctions
+from nser.grounding.dense import Conjunctions
 from nser.grounding.products import Products, TensorProducts, widest
 from nser.grounding.reading import Reader
 from nser.grounding.steps import Steps
@@ -66,6 +66,9 @@ class Sweep:
         self.past, self.future = past, future
         self.columns = len(reader.columns.formulas)
         self.rules = torch.tensor(rules, dtype=torch.int64)
+        first, last = reader.columns.atoms, reader.columns.atoms + reader.columns.comparisons
+        soft = reader.sharpness is not None
+        self.soft = tuple(soft and first <= column < last for column in range(self.columns))
 
     def size(self, device: torch.device) -> int:
         """Rows of a chunk."""
@@ -105,8 +108,8 @@ class Sweep:
         if steps.device.type == "cpu" and steps.dtype in (torch.float32, torch.float64):
             from nser.grounding.products_numba import NumbaProducts  # slow to import, and short batches do without
 
-            return NumbaProducts(self.conjunctions, own, self.columns, rows, steps.dtype)
-        return TensorProducts(self.conjunctions, own, self.columns, rows, steps.dtype)
+            return NumbaProducts(self.conjunctions, own, self.soft, rows, steps.dtype)
+        return TensorProducts(self.conjunctions, own, self.soft, rows, steps.dtype)
 
     def fill(self, degrees: Tensor, steps: Steps, thresholds: Tensor, checked: bool = False) -> list[Tensor]:
         """Put the degrees of all columns into [C, n]; gives the rows of atoms and others as they were computed.
@@ -184,24 +187,19 @@ class _Gradients:
             rows = sweep.fill(degrees, window, self.free, checked=True)
         ahead = torch.zeros(len(window), dtype=degrees.dtype, device=degrees.device)
         ahead[chunk.core] = gradient[chunk.start : chunk.stop]  # nothing for rows read for their neighbours' sake
-        to_weights, shares = products.back(ahead)
+        to_weights, slopes = products.back(ahead)
         self.to_weights += to_weights
         columns, atoms = sweep.columns, sweep.reader.columns.atoms
         after = atoms + sweep.reader.columns.comparisons
-        plain, negated = shares[:columns], shares[columns:]
-        if self.thresholds.numel() and after > atoms and sweep.reader.sharpness is not None:
-            p = degrees[atoms:after]
-            # (1 − p) · plain − p · negated
-            self.to_margins += (plain[atoms:after] - p.mul_(plain[atoms:after] + negated[atoms:after])).sum(1)
-        for block, tracked in ((slice(0, atoms), rows[:atoms]), (slice(after, columns), rows[atoms:])):
-            if any(row.requires_grad for row in tracked):
-                self._through_autograd(tracked, degrees[block], plain[block], negated[block])
+        if self.thresholds.numel() and any(sweep.soft):
+            self.to_margins += slopes[atoms:after].sum(1)
+        at = [*slopes[:atoms], *slopes[after:columns]]
+        self._through_autograd([(row, slope) for row, slope in zip(rows, at, strict=True) if row.requires_grad])
 
-    def _through_autograd(self, rows: list[Tensor], degrees: Tensor, plain: Tensor, negated: Tensor) -> None:
-        """Pass [c, n] gradients to the logs of degrees and complements on to what the rows were computed from."""
-        # log p has the slope 1 / p. Where p is 0 the firing is too, and so is what is divided.
-        slopes = plain.div_(degrees.clamp_min(DEGREE_FLOOR)).sub_(negated.div_((1 - degrees).clamp_min_(DEGREE_FLOOR)))
-        tracked = [(row, slope) for row, slope in zip(rows, slopes, strict=True) if row.requires_grad]
+    def _through_autograd(self, tracked: list[tuple[Tensor, Tensor]]) -> None:
+        """Pass the gradients to rows of degrees on to what these were computed from."""
+        if not tracked:
+            return
         found = torch.autograd.grad(
             [row for row, _ in tracked],
             (self.free, *self.learnt),

@@ -92,7 +92,7 @@ def test_kernels_agree_with_the_interpreter_in_value_and_gradient(
 def products_of(kind: type[Products]) -> object:
     def products(self: Sweep, steps: Steps, weights: Tensor, size: int) -> Products:
         rows = min(size + self.past + self.future, len(steps))
-        return kind(self.conjunctions, weights.detach()[self.rules], self.columns, rows, steps.dtype)  # type: ignore[call-arg]
+        return kind(self.conjunctions, weights.detach()[self.rules], self.soft, rows, steps.dtype)  # type: ignore[call-arg]
 
     return products
 

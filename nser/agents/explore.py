@@ -9,10 +9,11 @@ import torch
 from numpy.typing import NDArray
 
 from nser.grounding.evaluator import Evaluator
+from nser.grounding.lower import reach
 from nser.grounding.steps import single_steps
 from nser.grounding.vocabulary import Vocabulary
 from nser.rules.syntax import Rule, praises
-from nser.rules.walk import horizon, scope_of
+from nser.rules.walk import scope_of
 
 REMEMBERED = 100_000  # states whose action scores are kept; small worlds come back to the same ones
 
@@ -87,7 +88,7 @@ class RuleExplorer(UniformExplorer):
         usable = [
             rule
             for rule in rules
-            if praises(rule) and horizon(rule.body) == (0, 0) and scope_of(rule.body, signature) in ("state", "action")
+            if praises(rule) and reach(rule.body) == (0, 0) and scope_of(rule.body, signature) in ("state", "action")
         ]
         self._evaluator = Evaluator(usable, self.vocabulary) if usable else None
         self._known.clear()

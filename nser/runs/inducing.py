@@ -6,6 +6,7 @@ that fails is warned of once; the symbolic learner takes over, and the model is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,15 +38,21 @@ class Inducing:
 
     llm:     word that names the proposer, see `nser.induce.proposers`
     replies: folder for recorded calls, None to record none
+    redact:  regular expressions; what they match is not recorded in clear
     """
 
     def __init__(
-        self, vocabulary: Vocabulary, settings: InductionSettings, llm: str = "symbolic", replies: Path | None = None
+        self,
+        vocabulary: Vocabulary,
+        settings: InductionSettings,
+        llm: str = "symbolic",
+        replies: Path | None = None,
+        redact: Sequence[str] = (),
     ) -> None:
         self.vocabulary, self.settings = vocabulary, settings
         self.symbolic = SymbolicProposer()
         self.warnings: list[str] = []
-        self._llm, self._replies = llm, replies
+        self._llm, self._replies, self._redact = llm, replies, redact
         self._slow = llm != "symbolic"
         self._background: Background[_Job, Induction] | None = None
         self._failures = 0
@@ -54,7 +61,7 @@ class Inducing:
     @cached_property
     def proposer(self) -> Proposer:
         """The proposer that the word names; a model is loaded here. Raises `ProposerError` and `ModelError`."""
-        return proposer_of(self._llm, Cassette(self._replies) if self._replies else None)
+        return proposer_of(self._llm, Cassette(self._replies, self._redact) if self._replies else None)
 
     def induce(self, trajectories: Trajectories, step: int, previous: RuleSet | None) -> Induction | None:
         """Rules from these episodes now, or None where a model thinks about them in the background."""

@@ -82,7 +82,9 @@ class Session:
             label=settings.label, gamma=settings.label_gamma, max_rules=settings.max_rules
         )
         self.inducing = (
-            Inducing(self.vocabulary, self.induction, settings.llm, replies) if self.vocabulary is not None else None
+            Inducing(self.vocabulary, self.induction, settings.llm, replies, settings.redact)
+            if self.vocabulary is not None
+            else None
         )
 
     def induce(self, step: int) -> Induction | None:

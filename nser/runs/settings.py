@@ -28,6 +28,7 @@ class RunSettings(BaseModel):
     replay: Replay = "nser"
     explore: Explore = "epsilon"
     llm: str = "symbolic"
+    redact: tuple[str, ...] = ()
     vlm: str = ""
     vlm_task: str = ""
     clip_length: int = Field(32, ge=1)
@@ -81,7 +82,7 @@ def parse_settings(values: Mapping[str, Any]) -> RunSettings:
     """Settings from plain values or text. Raises `SettingsError` naming the first wrong one."""
     try:
         return RunSettings.model_validate(
-            {key: _listed(value) if key == "net_arch" else value for key, value in values.items()}
+            {key: _listed(value) if key in ("net_arch", "redact") else value for key, value in values.items()}
         )
     except ValidationError as error:
         first = error.errors()[0]

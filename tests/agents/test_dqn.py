@@ -181,6 +181,7 @@ rule on [0.9]: forall t in step: inside(t, r0) & action_is(t, push) -> good(t)
 rule also [0.3]: forall t in step: inside(t, r0) & action_is(t, lift) -> good(t)
 rule past: forall t in step: prev(inside(t, r0)) & action_is(t, pull) -> good(t)
 rule bad: forall t in step: inside(t, r0) & action_is(t, wait) -> ~good(t)
+rule round: forall t in step: ~next(inside(t-1, r3)) & action_is(t, pull) -> good(t)
 """
 ).rules
 

@@ -10,11 +10,19 @@ from rich.markup import escape
 from rich.table import Table
 
 from nser.cli.console import err, out, print_json
-from nser.cli.inputs import Env, OptionalData, RuleFile, Vocab, load_data, required_vocabulary, vocabulary_for
-from nser.cli.rule_files import read_rules
+from nser.cli.inputs import (
+    Env,
+    OptionalData,
+    RuleFile,
+    Vocab,
+    load_data,
+    required_vocabulary,
+    rule_path,
+    vocabulary_for,
+)
 from nser.errors import NserError
 from nser.rules.print_english import english
-from nser.rules.store import RuleSet
+from nser.rules.store import RuleSet, load_rules
 
 if TYPE_CHECKING:
     from nser.rules.signature import Signature
@@ -50,7 +58,7 @@ def command(
         raise ExplainUsageError(
             "found only one of --run and --slot, expected both, or neither to read the rules in English"
         )
-    ruleset = read_rules(file)
+    ruleset = load_rules(rule_path(file))
     for problem in ruleset.problems:
         err.print(f"warning: {problem}")
     if data is not None and row is not None:

@@ -9,11 +9,10 @@ import typer
 from rich.console import Console
 
 from nser.cli.console import err, out, print_json
-from nser.cli.inputs import InputError, RuleFile
-from nser.cli.rule_files import read_rules
+from nser.cli.inputs import InputError, RuleFile, rule_path
 from nser.cli.rules_table import rules_table
 from nser.rules.printer import print_rule
-from nser.rules.store import RuleSet
+from nser.rules.store import RuleSet, load_rules
 
 SORTS = ("file", "name", "weight", "support", "precision", "lift", "since")
 
@@ -26,7 +25,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the rules as JSON.")] = False,
 ) -> None:
     """Show what a rule set says, and what the data says of it."""
-    ruleset = arranged(read_rules(file), sort, only)
+    ruleset = arranged(load_rules(rule_path(file)), sort, only)
     if as_json:
         print_json(as_dict(ruleset))
     else:

@@ -76,7 +76,10 @@ def command(
         ),
     ] = "symbolic",
     vlm: Annotated[
-        str, typer.Option(help="Who judges clips for vlm-rb: http://HOST:PORT/v1#MODEL, openai:MODEL, events:FORMULA.")
+        str,
+        typer.Option(
+            help="Who judges clips for vlm-rb: http://HOST:PORT/v1#MODEL, openai:MODEL, hf:FOLDER, events:FORMULA."
+        ),
     ] = "",
     steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
     seed: Annotated[int, typer.Option(help="Seed of everything; same seed, same run.")] = 0,

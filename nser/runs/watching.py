@@ -13,10 +13,11 @@ from nser.grounding.vocabulary import Vocabulary
 from nser.runs.settings import RunSettings
 from nser.scorers.clips import ClipScorer, ClipSettings, Frames, Judge
 from nser.scorers.events import EventScorer
+from nser.scorers.local_vision import LocalVisionJudge
 from nser.scorers.vision import VisionJudge, VisionPrompt
 
 EVENTS = "events:"
-FORMS = "http://HOST:PORT/v1#MODEL, openai:MODEL or events:FORMULA;FORMULA"
+FORMS = "http://HOST:PORT/v1#MODEL, openai:MODEL, hf:FOLDER or events:FORMULA;FORMULA"
 
 
 class JudgeError(NserError, ValueError):
@@ -78,8 +79,8 @@ class Watching:
             tap.wanted_at_end = self.scorer.collects(env)
 
 
-def judge_of(settings: RunSettings, vocabulary: Vocabulary | None) -> VisionJudge | EventScorer:
-    """The judge that `--vlm` names. Raises `JudgeError`."""
+def judge_of(settings: RunSettings, vocabulary: Vocabulary | None) -> Judge | EventScorer:
+    """The judge that `--vlm` names. Raises `JudgeError`, and `JudgementError` for a model that can't be loaded."""
     word = settings.vlm
     if word.startswith(EVENTS) and vocabulary is not None:
         formulas = [text.strip() for text in word.removeprefix(EVENTS).split(";") if text.strip()]
@@ -87,6 +88,8 @@ def judge_of(settings: RunSettings, vocabulary: Vocabulary | None) -> VisionJudg
     prompt = VisionPrompt(settings.vlm_task or f"Solve the environment {settings.env}.")
     if word.startswith("openai:"):
         return VisionJudge(word.removeprefix("openai:"), None, prompt)
+    if word.startswith("hf:"):
+        return LocalVisionJudge(word.removeprefix("hf:"), prompt)
     address, sign, model = word.partition("#")
     if address.startswith(("http://", "https://")) and sign and model:
         return VisionJudge(model, address, prompt)

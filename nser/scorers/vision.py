@@ -81,7 +81,7 @@ class VisionJudge:
             share = yes_share((top.token, top.logprob) for top in tokens[0].top_logprobs)
             if share is not None:
                 return share
-        word = _bare(choice.message.content or "")
+        word = bare_word(choice.message.content or "")
         if word in YES | NO:
             return float(word in YES)
         raise JudgementError(f"{self.name} answered {choice.message.content!r:.40}, expected yes or no")
@@ -95,7 +95,7 @@ def yes_share(tokens: Iterable[tuple[str, float]]) -> float | None:
     """
     yes = no = 0.0
     for token, logarithm in tokens:
-        word = _bare(token)
+        word = bare_word(token)
         yes += math.exp(logarithm) if word in YES else 0.0
         no += math.exp(logarithm) if word in NO else 0.0
     return round(yes / (yes + no), 12) if yes + no > 0 else None
@@ -110,5 +110,6 @@ def data_url(frame: Frames) -> str:
     return f"data:image/png;base64,{base64.b64encode(stream.getvalue()).decode()}"
 
 
-def _bare(token: str) -> str:
+def bare_word(token: str) -> str:
+    """A token's word: without blanks, the signs that tokenizers use for them, quotes and points, in small letters."""
     return token.strip(" \t\n▁Ġ.,!\"'`*").lower()

@@ -1,7 +1,7 @@
 """Chat transcripts as short texts: trajectories of agents that talk and call tools.
 
 Each message is one line: who speaks, what it says in short, which tools it calls with which arguments. What stands in
-a transcript is quoted, never obeyed: line breaks are folded, so that no text inside a message looks like a line of ours.
+a transcript is quoted, never obeyed: line breaks are folded, so that no text in a message looks like a line of ours.
 """
 
 from __future__ import annotations

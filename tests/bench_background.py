@@ -15,6 +15,8 @@ from pathlib import Path
 
 import torch
 
+from nser.rules.parse import parse_rules
+from nser.rules.ruleset import RuleSet
 from nser.runs.callback import RunCallback, Silent
 from nser.runs.directory import MetricsLog, RunDirectory
 from nser.runs.session import Session
@@ -37,10 +39,13 @@ def player(folder: Path, given: RunSettings) -> tuple[Callable[[], None], Sessio
     return lambda: take_turn(session.agent, callback), session
 
 
-def speed_ratio(folder: Path, off: RunSettings, on: RunSettings) -> tuple[float, Session]:
-    """Median over turns of the speed with over the speed without."""
+def speed_ratio(folder: Path, off: RunSettings, on: RunSettings, rules: str = "") -> tuple[float, Session]:
+    """Median over turns of the speed with over the speed without; both begin with `rules` in force."""
     plain, first = player(folder / "off", off)
     loaded, second = player(folder / "on", on)
+    for session in (first, second):
+        if rules:
+            session.put_in_force(RuleSet(parse_rules(rules).rules, 1))
     ratios = []
     for turn in range(WARM + TURNS):
         times = []
@@ -69,7 +74,7 @@ def run() -> dict[str, float]:
         with serve(slow_rules) as server:
             off = settings(env=EASY, induce_every=NEVER)
             on = settings(env=EASY, llm=f"{server.url}#m")
-            rules, _ = speed_ratio(folder / "rules", off, on)
+            rules, _ = speed_ratio(folder / "rules", off, on, RULES)
             asked = len(server.requests)
             assert asked, "the model was never asked: the figure would flatter"
         answer = completion("yes")

@@ -193,6 +193,6 @@ def _print(outcome: Outcome, as_json: bool) -> None:
         success = "" if evaluation.success is None else f"success {percent(evaluation.success)}, "
         out.print(
             f"greedy policy over {evaluation.episodes} fresh episodes: {success}"
-            f"return {number(evaluation.mean_return)}, {evaluation.mean_length:.0f} steps an episode"
+            f"return {number(evaluation.mean_return)}, {evaluation.mean_length:.0f} steps each"
         )
     out.print(f"{outcome.seconds:.0f} s · run {outcome.run.path} · report {report}", soft_wrap=True)

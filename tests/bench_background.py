@@ -1,7 +1,7 @@
 """What a slow model beside the learner costs: throughput with it, against the same run without.
 
 `python -m tests.bench_background`. Real HTTP servers on 127.0.0.1 answer after a pause: 2 s for rules, 200 ms for the
-verdict on a clip. Each pair learns the same world in turns of 1,000 steps in one process; wall-clock time counts, for
+verdict on a clip. Each pair learns the same world in turns of 250 steps in one process; wall-clock time counts, for
 waiting is what must not happen. The goal is 0.95 of the speed with rules from a model, 0.88 with clips.
 """
 
@@ -24,7 +24,7 @@ from nser.runs.settings import RunSettings
 from tests.bench_train import NEVER, TURN, settings, take_turn
 from tests.induce.fake_server import Answer, completion, serve
 
-WARM, TURNS = 3, 12
+WARM, TURNS = 12, 48
 ENV = "MiniGrid-DoorKey-5x5-v0"
 EASY = "CartPole-v1"  # episodes differ from the first minute on, so that there is something to ask
 RULES = "rule lean: forall t in step: pole_angle(t) > ?0.02 & action_is(t, right) -> good(t)"

@@ -1,7 +1,8 @@
 """What rules in replay cost a whole run: CPU time an environment step, against SB3's own DQN.
 
 `python -m tests.bench_train`. All agents learn DoorKey-5x5 with the same network, batch, update ratio and
-exploration, in turns of 1,000 steps in one process, so that a machine that slows down slows all of them. Ours
+exploration, in turns of 250 steps in one process, so that a machine that slows down slows all of them. The
+world's resets are not counted, since an agent that solves it has more of them. Ours
 does all that `nser train` does between evaluations: induction, scoring, logging.
 """
 
@@ -25,7 +26,7 @@ from nser.runs.session import Session
 from nser.runs.settings import RunSettings
 
 ENV = "MiniGrid-DoorKey-5x5-v0"
-TURN, WARM, TURNS = 1_000, 4, 16
+TURN, WARM, TURNS = 250, 16, 64  # short turns: the machine's speed drifts within seconds
 NEVER = 1_000_000_000
 
 
@@ -35,12 +36,32 @@ def settings(**changes: Any) -> RunSettings:
     return RunSettings(**{**given, "checkpoint_every": NEVER, **changes})
 
 
-def stock() -> Callable[[], None]:
+class Resets:
+    """CPU seconds that a world's resets took: an agent that solves it has more of them, and is not to pay for it."""
+
+    def __init__(self, env: Any) -> None:
+        self.seconds = 0.0
+        self._reset = env.reset
+        env.reset = self._timed
+
+    def _timed(self, **options: Any) -> Any:
+        began = time.process_time()
+        try:
+            return self._reset(**options)
+        finally:
+            self.seconds += time.process_time() - began
+
+
+Agent = tuple[Callable[[], None], Resets]
+
+
+def stock() -> Agent:
     """SB3's own agent and buffer on the same environment."""
     s = settings()
+    env = training_env(ENV, 0)
     model = StockDQN(
         "MlpPolicy",
-        DummyVecEnv([lambda: training_env(ENV, 0)]),
+        DummyVecEnv([lambda: env]),
         learning_rate=s.learning_rate,
         gamma=s.gamma,
         batch_size=s.batch_size,
@@ -55,16 +76,16 @@ def stock() -> Callable[[], None]:
         seed=0,
         device="cpu",
     )
-    return lambda: take_turn(model, None)
+    return lambda: take_turn(model, None), Resets(env)
 
 
-def ours(folder: Path, **changes: Any) -> Callable[[], None]:
+def ours(folder: Path, **changes: Any) -> Agent:
     """The agent of `nser train` with its callback."""
     given = settings(**changes)
     session = Session(given)
     run = RunDirectory.create(folder, given)
     callback = RunCallback(session, run, MetricsLog(run.metrics), Silent())
-    return lambda: take_turn(session.agent, callback)
+    return lambda: take_turn(session.agent, callback), Resets(session.envs[0])
 
 
 def take_turn(model: Any, callback: Any) -> None:
@@ -73,12 +94,11 @@ def take_turn(model: Any, callback: Any) -> None:
 
 
 def run() -> dict[str, float]:
-    """CPU µs an environment step of each agent, and the median ratio to SB3's own in the same turn."""
+    """CPU µs an environment step of each agent, and the ratio of its whole time to that of SB3's own."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         agents = {
             "SB3 DQN, uniform": stock(),
-            "nser DQN, uniform": ours(Path(folder) / "uniform", replay="uniform", double_q=False),
             "nser DQN, per": ours(Path(folder) / "per", replay="per", double_q=False),
             "nser DQN, nser": ours(Path(folder) / "nser", double_q=False),
             "nser DQN, nser, double-Q": ours(Path(folder) / "double"),
@@ -86,19 +106,18 @@ def run() -> dict[str, float]:
         }
         taken: dict[str, list[float]] = {name: [] for name in agents}
         for turn in range(WARM + TURNS):
-            for name, play in agents.items():
-                began = time.process_time()
+            for name, (play, resets) in agents.items():
+                began = time.process_time() - resets.seconds
                 play()
                 if turn >= WARM:
-                    taken[name].append((time.process_time() - began) / TURN * 1e6)
+                    taken[name].append((time.process_time() - resets.seconds - began) / TURN * 1e6)
         with (Path(folder) / "nser" / "metrics.jsonl").open() as lines:
             assert any('"kind": "rules"' in line for line in lines), "no rules were found: the figure would flatter"
     base = taken["SB3 DQN, uniform"]
     figures = {f"{name}, µs a step": statistics.median(times) for name, times in taken.items()}
     for name, times in taken.items():
         if times is not base:
-            ratio = statistics.median(a / b for a, b in zip(times, base, strict=True))
-            figures[f"{name}, against SB3"] = ratio
+            figures[f"{name}, against SB3"] = sum(times) / sum(base)
     return figures
 
 

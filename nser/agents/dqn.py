@@ -71,16 +71,16 @@ class DQN(StockDQN):
             values = self.q_net(batch.observations).gather(1, batch.actions.long())
             per_sample = smooth_l1_loss(values, target, reduction="none")
             loss = (batch.weights * per_sample).mean()
-            losses.append(loss.detach())
+            losses.append(loss.item())
 
             self.policy.optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
             self.policy.optimizer.step()
-            feedback.feed_back(self.replay_buffer, batch, (target - values).abs())
+            feedback.feed_back(self.replay_buffer, batch, (target - values.detach()).abs_())
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
-        self.logger.record("train/loss", float(torch.stack(losses).mean()))
+        self.logger.record("train/loss", sum(losses) / len(losses))
         feedback.record_now_and_then(self, gradient_steps)
 
     def resume_statistics(self, episode_infos: list[dict[str, float]], successes: list[bool]) -> None:
@@ -108,12 +108,16 @@ class DQN(StockDQN):
         assert self.explorer is not None
         rate = 1.0 if self.num_timesteps < learning_starts else self.exploration_rate
         explores = self.explorer.explores(n_envs, rate)
-        actions = np.zeros(n_envs, np.int64)
-        if explores.any():
+        tossed = int(np.count_nonzero(explores))
+        # All or none, the usual case, needs no rows picked out.
+        if tossed == 0:
+            actions, _ = self.policy.predict(self._last_obs, deterministic=True)  # type: ignore[arg-type]
+        elif tossed == n_envs:
+            actions = self.explorer.actions(vectors(self._last_obs))  # type: ignore[arg-type]
+        else:
+            actions = np.zeros(n_envs, np.int64)
             actions[explores] = self.explorer.actions(vectors(_rows(self._last_obs, explores)))
-        if not explores.all():
-            greedy, _ = self.policy.predict(_rows(self._last_obs, ~explores), deterministic=True)
-            actions[~explores] = greedy
+            actions[~explores], _ = self.policy.predict(_rows(self._last_obs, ~explores), deterministic=True)
         return actions, actions
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nser.induce.labels import progress, return_to_go, success
+from nser.induce.labels import _numbered, progress, return_to_go, success
 from tests.induce.planted import CHAIN, LEAVES, NUMBERS, ROOMS, play
 
 
@@ -61,3 +61,12 @@ def test_nothing_played_gives_no_labels() -> None:
     nothing = play(3, 0)[:0]
     for label in (progress, return_to_go, success):
         assert len(label(nothing, CHAIN, 0.9)) == 0
+
+
+def test_kinds_are_told_apart_by_every_column_whatever_their_number() -> None:
+    generator = np.random.default_rng(0)
+    for columns in (1, 8, 70):
+        codes = generator.integers(2, size=(300, columns)).astype(np.int16)
+        found = _numbered(codes)
+        same = (codes[:, None] == codes[None]).all(2)
+        np.testing.assert_array_equal(found[:, None] == found[None], same)

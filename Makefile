@@ -34,9 +34,10 @@ lint: $(VENV)/complete
 test: $(VENV)/complete
 	$(BIN)/python -m pytest -n 2
 
-# cpprb is only compared with; where it can't be installed it is left out.
+# cpprb and LTNtorch are only compared with; where one can't be installed it is left out.
 bench: $(VENV)/complete
 	-$(BIN)/python -m pip install --quiet --constraint constraints.txt cpprb==11.0.0
+	-$(BIN)/python -m pip install --quiet --no-deps LTNtorch==1.0.2
 	$(BIN)/python -m tests.bench
 
 demo: setup

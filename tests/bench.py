@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import bench_envs, bench_evaluator, bench_hosts, bench_replay, bench_train
+from tests import bench_background, bench_envs, bench_evaluator, bench_hosts, bench_replay, bench_train
 
 BENCHES: dict[str, Callable[[], dict[str, float]]] = {
+    "background": bench_background.run,
     "environments": bench_envs.run,
     "evaluator": bench_evaluator.run,
     "hosts": bench_hosts.run,

@@ -372,3 +372,21 @@ def test_a_checkpoint_holds_no_pickle(whole: Path) -> None:
     again = session.state()
     assert again["counters"] == state["session"]["counters"]
     assert torch.equal(torch.from_numpy(again["torch"]), torch.from_numpy(state["session"]["torch"]))
+
+
+def test_owed_shares_of_a_large_buffer_are_estimated_from_blocks(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nser.runs import owed
+    from nser.runs.explain import stored_run
+
+    run = RunDirectory.open(whole)
+    session = stored_run(run)
+    ruleset = run.newest_rules()
+    assert ruleset is not None
+    session.put_in_force(ruleset)
+    exact = owed.owed_shares(session)
+    monkeypatch.setattr(owed, "LOOKED_AT", 1000)
+    monkeypatch.setattr(owed, "BLOCK", 50)
+    estimated = owed.owed_shares(session)
+    assert sum(exact.values()) > 0.01
+    for rule, share in exact.items():
+        assert estimated[rule] == pytest.approx(share, abs=0.03)

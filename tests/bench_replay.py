@@ -60,6 +60,20 @@ def measure(items: int, law: Law, repeats: int) -> dict[str, float]:
     return result
 
 
+def reanchoring(items: int) -> float:
+    """Milliseconds of the one pass over all items that age decay needs, once in 200 τ/α steps."""
+    law = Law(tau=10.0)
+    index = filled(items, law)
+    times = []
+    for _ in range(5):
+        index.tick(round(250 * law.tau / law.alpha))  # past the bound, so that the next birth moves the anchor
+        start = time.perf_counter()
+        index.insert(1)
+        times.append(time.perf_counter() - start)
+        index.insert(min(items, 1000), np.ones(min(items, 1000)))
+    return statistics.median(times) * 1e3
+
+
 def run(items: int = 10**6, repeats: int = 1000) -> dict[str, float]:
     """All figures, "law, call, kernels" → µs, and "law, call, ratio" → NumPy over numba."""
     before, result = os.environ.get("NSER_NUMBA"), {}
@@ -77,6 +91,7 @@ def run(items: int = 10**6, repeats: int = 1000) -> dict[str, float]:
         os.environ.pop("NSER_NUMBA", None)
         if before is not None:
             os.environ["NSER_NUMBA"] = before
+    result["age, re-anchoring (ms, one in 200 τ/α steps)"] = reanchoring(items)
     return result
 
 
@@ -89,6 +104,7 @@ def main() -> None:
     for key in [key.removesuffix(", numba") for key in figures if key.endswith(", numba")]:
         numbers = figures[f"{key}, numba"], figures[f"{key}, numpy"], figures[f"{key}, ratio"]
         print(f"{key:<24}{numbers[0]:>10.1f}{numbers[1]:>10.1f}{numbers[2]:>8.1f}")
+    print("\n".join(f"{key}: {value:.1f}" for key, value in figures.items() if "anchoring" in key))
 
 
 if __name__ == "__main__":

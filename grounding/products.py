@@ -83,7 +83,8 @@ class TensorProducts:
         flow = others.mul_(fired)
         to_weights = torch.zeros(len(fired), dtype=torch.float64, device=fired.device)
         to_weights[self._places] = flow.sum(1, dtype=torch.float64)
-        plain, negated = (self._spread @ flow).split(self.columns)
+        spread = self._spread @ flow  # sliced, not split: a rule set may have no column at all
+        plain, negated = spread[: self.columns], spread[self.columns :]
         p, q = self._matrix[: self.columns, :n], self._matrix[self.columns :, :n]
         # Where a degree is 0 the firing is too, and so is what is divided.
         other = plain / p.clamp_min(DEGREE_FLOOR) - negated / q.clamp_min(DEGREE_FLOOR)

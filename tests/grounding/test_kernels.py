@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -68,6 +68,7 @@ def assert_gradient(found: nn.Parameter, expected: list[Tensor]) -> None:
 @pytest.mark.parametrize("kind", [TensorProducts, NumbaProducts])
 @settings(max_examples=60, deadline=None)
 @given(RULES, st.integers(0, 99), st.sampled_from(MODES), st.integers(1, 40), st.booleans())
+@example([parse_rule("rule everywhere: forall t in step: true -> good(t)")], 0, "support", 1, False)  # no column at all
 def test_kernels_agree_with_the_interpreter_in_value_and_gradient(
     kind: type[Products], found: list[Rule], seed: int, mode: Mode, chunk: int, crisp: bool
 ) -> None:

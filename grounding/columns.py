@@ -19,18 +19,14 @@ from nser.rules.syntax import (
     Atom,
     Comparison,
     Formula,
-    Iff,
-    Implies,
     Not,
-    Or,
-    Quantified,
     Rule,
-    Temporal,
     Threshold,
     Truth,
     blames,
     praises,
 )
+from nser.rules.walk import children, with_children
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +96,9 @@ def _kind(formula: Formula) -> int:
 
 def map_comparisons(formula: Formula, change: Callable[[Comparison], Formula]) -> Formula:
     """The formula with every comparison replaced, in reading order."""
-    match formula:
-        case Comparison():
-            return change(formula)
-        case Not(operand):
-            return Not(map_comparisons(operand, change))
-        case And(operands):
-            return And(tuple(map_comparisons(o, change) for o in operands))
-        case Or(operands):
-            return Or(tuple(map_comparisons(o, change) for o in operands))
-        case Implies(left, right):
-            return Implies(map_comparisons(left, change), map_comparisons(right, change))
-        case Iff(left, right):
-            return Iff(map_comparisons(left, change), map_comparisons(right, change))
-        case Temporal(operator, operand, window):
-            return Temporal(operator, map_comparisons(operand, change), window)
-        case Quantified(quantifier, variable, sort, operand):
-            return Quantified(quantifier, variable, sort, map_comparisons(operand, change))
-        case _:
-            return formula
+    if isinstance(formula, Comparison):
+        return change(formula)
+    return with_children(formula, tuple(map_comparisons(part, change) for part in children(formula)))
 
 
 def _own_thresholds(formula: Formula, rule: Rule, learnable: list[Learnable]) -> Formula:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 
 
 @contextmanager
@@ -14,7 +15,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     The content is flushed to the disk before the rename, so that a crash leaves the old file or the new one.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}.part")
     try:
         yield beside
         with beside.open("rb+") as stream:

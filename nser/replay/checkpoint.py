@@ -6,15 +6,14 @@ the order of writing, so they are made anew.
 """
 
 import json
-import os
-import tempfile
-import zipfile
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nser.arrays import read_arrays
+from nser.files import atomic_path
 from nser.replay.errors import CheckpointError, LawError
 from nser.replay.forest import Forest
 from nser.replay.items import Items
@@ -114,27 +113,17 @@ def write(state: dict[str, Any], path: str | PathLike[str]) -> None:
     target = Path(path)
     arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
     scalars = {name: value for name, value in state.items() if name not in arrays}
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            # savez takes any name for an array; the stub thinks that one might be its flag allow_pickle.
-            np.savez(file, scalars=np.array(json.dumps(scalars)), **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with atomic_path(target) as beside, beside.open("wb") as file:
+        # savez takes any name for an array; the stub thinks that one might be its flag allow_pickle.
+        np.savez(file, scalars=np.array(json.dumps(scalars)), **arrays)  # type: ignore[arg-type]
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
     """The state that ``write`` wrote, unchecked; raises ``CheckpointError`` for any other file."""
     try:
-        # Opened here: np.load leaves a file that is no archive open.
-        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            state = {name: file[name] for name in file.files if name != "scalars"}
-            scalars = json.loads(str(file["scalars"]))
-    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        state: dict[str, Any] = dict(read_arrays(Path(path)))
+        scalars = json.loads(str(state.pop("scalars")))
+    except (ValueError, KeyError) as error:
         raise CheckpointError("file", str(path), f"an npz written by ReplayIndex.save ({error})") from error
     if not isinstance(scalars, dict) or not isinstance(scalars.get("capacity"), int):
         raise CheckpointError("capacity", scalars, "a JSON object with an integer capacity")

@@ -161,9 +161,14 @@ def _require_run(path: Path) -> None:
 def _config(settings: RunSettings) -> dict[str, Any]:
     return {
         "settings": settings.model_dump(mode="json"),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in RECORDED}},
+        "versions": versions(),
         "command": " ".join(["nser", *sys.argv[1:]]),
     }
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that decide a run."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in RECORDED}}
 
 
 def _version(package: str) -> str:

@@ -1,0 +1,62 @@
+"""What a user of `nser study` can run into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nser.errors import NserError
+from nser.rules.wording import nearest_name
+
+
+class StudyError(NserError, ValueError):
+    """A study that can't be run as asked."""
+
+
+class UnknownConditionError(StudyError):
+    """A word that names no condition; `found` and the `known` ones."""
+
+    def __init__(self, found: str, known: Sequence[str]) -> None:
+        super().__init__(found, known)
+        self.found, self.known = found, tuple(known)
+
+    def __str__(self) -> str:
+        near = nearest_name(self.found, self.known)
+        meant = f"did you mean {near}? " if near else ""
+        return f"found condition {self.found!r}; {meant}expected one of {', '.join(self.known)}"
+
+
+class OverrideError(StudyError):
+    """A `key=value` after a condition's name that means nothing; which `condition`, what was `found` and `expected`."""
+
+    def __init__(self, condition: str, found: str, expected: str) -> None:
+        super().__init__(condition, found, expected)
+        self.condition, self.found, self.expected = condition, found, expected
+
+    def __str__(self) -> str:
+        return f"found {self.found!r} in condition {self.condition!r}, expected {self.expected}"
+
+
+class DifferentStudyError(StudyError):
+    """The directory holds a study with other settings; `differing` maps a setting to (there, asked)."""
+
+    def __init__(self, path: Path, differing: dict[str, tuple[object, object]]) -> None:
+        super().__init__(path, differing)
+        self.path, self.differing = path, differing
+
+    def __str__(self) -> str:
+        told = "; ".join(
+            f"{name} is {there!r} there, {asked!r} was asked" for name, (there, asked) in self.differing.items()
+        )
+        return f"{self.path} holds a study with other settings: {told}; take those settings, or another directory"
+
+
+class NoStudyError(StudyError):
+    """There is no study where one was named."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return f"{self.path} is no study: {self.reason}; name a directory that `nser study` made"

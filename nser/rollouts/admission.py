@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,3 +44,16 @@ class Replayed:
 
     def __len__(self) -> int:
         return len(self.rollouts)
+
+
+def admission(rollouts: Sequence[Rollout], refused: Mapping[int, Reason], slots: Ints) -> Admission:
+    """The account of ``rollouts`` of which those at the positions in ``refused`` were not stored in ``slots``."""
+    reasons: dict[Reason, int] = {}
+    by_task: dict[str, tuple[int, int]] = {}
+    for position, rollout in enumerate(rollouts):
+        reason = refused.get(position)
+        yes, no = by_task.get(rollout.task, (0, 0))
+        by_task[rollout.task] = (yes + 1, no) if reason is None else (yes, no + 1)
+        if reason is not None:
+            reasons[reason] = reasons.get(reason, 0) + 1
+    return Admission(slots, reasons, by_task)

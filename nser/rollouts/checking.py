@@ -77,17 +77,18 @@ def check_count(name: str, value: Any) -> int:
     return count
 
 
-def check_versions(versions: Any) -> None:
-    """Raise ``RolloutError`` unless ``versions`` are two whole numbers, 0 ≤ first ≤ last."""
+def check_versions(versions: Any) -> tuple[int, int]:
+    """Two whole numbers, 0 ≤ first ≤ last; raises ``RolloutError``."""
     if not isinstance(versions, tuple) or len(versions) != 2:
         raise RolloutError("policy_version", versions, "a pair (first, last)", "Pass (version, version) if one.")
     first, last = (check_count("policy_version", version) for version in versions)
     if first > last:
         raise RolloutError("policy_version", versions, "first ≤ last", "The version of the first token comes first.")
+    return first, last
 
 
-def check_scores(scores: Any, together: float) -> None:
-    """Raise ``RolloutError`` unless all ``scores`` are in [0, 1], and ``together`` is so too or NaN for none."""
+def check_scores(scores: Any, together: float) -> dict[str, float]:
+    """``scores`` as floats, all in [0, 1], as ``together`` is unless it is NaN for none; raises ``RolloutError``."""
     if not isinstance(scores, Mapping):
         raise RolloutError("rule_scores", scores, "a mapping of rule names to numbers", "Pass a dictionary.")
     for name, score in scores.items():
@@ -95,17 +96,19 @@ def check_scores(scores: Any, together: float) -> None:
             raise RolloutError(f"rule_scores[{name!r}]", score, "a number in [0, 1]", "Rescale the scores.")
     if not math.isnan(together) and not 0.0 <= together <= 1.0:
         raise RolloutError("rule_score", together, "a number in [0, 1]", "Rescale the score.")
+    return {name: float(score) for name, score in scores.items()}
 
 
-def check_sampling(temperature: float, top_p: float, top_k: int, source: str) -> None:
-    """Raise ``RolloutError`` unless these could have been used to sample."""
-    if check_number("temperature", temperature) < 0:
-        raise RolloutError("temperature", temperature, "a number ≥ 0", "Use 1 for the model's own distribution.")
-    if not 0 < check_number("top_p", top_p) <= 1:
-        raise RolloutError("top_p", top_p, "a number in (0, 1]", "Use 1 for no limit.")
-    check_count("top_k", top_k)
+def check_sampling(temperature: float, top_p: float, top_k: int, source: str) -> tuple[float, float, int]:
+    """Temperature, top-p and top-k that could have been used to sample; raises ``RolloutError``."""
+    heat, mass = check_number("temperature", temperature), check_number("top_p", top_p)
+    if heat < 0:
+        raise RolloutError("temperature", heat, "a number ≥ 0", "Use 1 for the model's own distribution.")
+    if not 0 < mass <= 1:
+        raise RolloutError("top_p", mass, "a number in (0, 1]", "Use 1 for no limit.")
     if source not in ("trainer", "sampler"):
         raise RolloutError("source", source, "'trainer' or 'sampler'", "Say who computed the log-probs.")
+    return heat, mass, check_count("top_k", top_k)
 
 
 def _flat(name: str, values: Any, length: int | None = None) -> NDArray:

@@ -8,8 +8,7 @@ and log-probs may be left out (then the mask is True everywhere).
 
 A transcript: ``{"messages": [{"role": "user", "content": "…"}, …], "reward": 1.0}``, optionally with ``task``,
 ``group``, ``advantage``, ``policy_version``, ``rule_scores``. It becomes a rollout without tokens, whose
-``metadata["messages"]`` holds
-the messages.
+``metadata["messages"]`` holds the messages.
 
 Other fields of a line go into ``metadata`` under their names.
 """

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import numpy as np
+
+from nser.replay.types import Floats, Ints
+
+AGE_BINS = 16  # the last one holds all ages from 2¹⁴
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,8 @@ class TaskFigures:
 class StoreMetrics:
     """The state of a store and what it did since it was made; ages in versions of the trainer.
 
-    - ``version``, ``items`` that can be drawn, ``capacity``, ``bytes`` of tokens, log-probs and metadata stored;
+    - ``version``, ``items`` that can be drawn, ``capacity``;
+    - ``bytes`` written of tokens, log-probs and texts, and ``bytes_allocated`` for them, in memory or files;
     - ``drawn`` so far; ``age_mean``, ``age_max`` of these; ``age_counts``: how many had an age of 0, 1, 2–3, 4–7, …;
     - ``last_age_mean``, ``last_age_max``, ``last_effective_size`` (Σw)²/Σw² of the last draw;
     - ``uses_mean``, ``uses_max`` of the items held; ``gone`` items evicted so far and ``gone_unused`` the share of
@@ -39,6 +46,7 @@ class StoreMetrics:
     items: int
     capacity: int
     bytes: int
+    bytes_allocated: int
     drawn: int
     age_mean: float
     age_max: int
@@ -63,3 +71,66 @@ class StoreMetrics:
     def scalars(self) -> dict[str, float]:
         """The plain numbers alone, for a trainer's log."""
         return {name: float(value) for name, value in vars(self).items() if isinstance(value, int | float)}
+
+
+@dataclass
+class Counters:
+    """What only grows, and the figures of the last draw; part of the checkpoint."""
+
+    drawn: int = 0
+    age_sum: int = 0
+    age_max: int = 0
+    age_counts: list[int] = field(default_factory=lambda: [0] * AGE_BINS)
+    last_age_mean: float = 0.0
+    last_age_max: int = 0
+    last_effective_size: float = 0.0
+    gone: int = 0
+    gone_unused: int = 0
+    gone_uses: int = 0
+    admitted: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def note_draw(self, ages: Ints, weights: Floats) -> None:
+        """Items of these ages (n,) and weights (n,) are replayed."""
+        self._count(ages, 1)
+        self.age_max = max(self.age_max, int(ages.max(initial=0)))
+        self.last_age_mean = float(ages.mean()) if len(ages) else 0.0
+        self.last_age_max = int(ages.max(initial=0))
+        self.last_effective_size = effective_size(weights)
+
+    def take_back(self, ages: Ints) -> None:
+        """Items of these ages (n,) were drawn and are not replayed; the largest age so far stays."""
+        self._count(ages, -1)
+
+    def note_gone(self, uses: Ints) -> None:
+        """Items that were replayed ``uses`` (n,) times are evicted."""
+        self.gone += len(uses)
+        self.gone_unused += int(np.count_nonzero(uses == 0))
+        self.gone_uses += int(uses.sum())
+
+    def note_offer(self, task: str, reason: str | None) -> None:
+        """A rollout of ``task`` was admitted, or refused for a ``reason``."""
+        if reason is None:
+            self.admitted[task] = self.admitted.get(task, 0) + 1
+        else:
+            reasons = self.refused.setdefault(task, {})
+            reasons[reason] = reasons.get(reason, 0) + 1
+
+    def tasks(self) -> dict[str, TaskFigures]:
+        """The figures of every task, by name."""
+        names = sorted(self.admitted.keys() | self.refused.keys())
+        return {name: TaskFigures(self.admitted.get(name, 0), dict(self.refused.get(name, {}))) for name in names}
+
+    def _count(self, ages: Ints, sign: int) -> None:
+        self.drawn += sign * len(ages)
+        self.age_sum += sign * int(ages.sum())
+        # The number of binary digits: 0, 1, 2 for 2–3, 3 for 4–7, …
+        digits = np.minimum(np.frexp(ages.astype(np.float64))[1], AGE_BINS - 1)
+        for place, count in enumerate(np.bincount(digits, minlength=AGE_BINS).tolist()):
+            self.age_counts[place] += sign * count
+
+
+def effective_size(weights: Floats) -> float:
+    """(Σw)²/Σw² of weights (n,): as many equal weights would vary as little; 0 without any."""
+    square = float(np.sum(weights * weights))
+    return float(np.sum(weights)) ** 2 / square if square > 0 else 0.0

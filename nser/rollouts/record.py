@@ -46,7 +46,8 @@ class Sampling:
     source: Literal["trainer", "sampler"] = "trainer"
 
     def __post_init__(self) -> None:
-        check_sampling(self.temperature, self.top_p, self.top_k, self.source)
+        temperature, top_p, top_k = check_sampling(self.temperature, self.top_p, self.top_k, self.source)
+        self.__dict__.update(temperature=temperature, top_p=top_p, top_k=top_k)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -89,9 +90,7 @@ class Rollout:
         prompt = as_ids("prompt_ids", self.prompt_ids)
         response = as_ids("response_ids", self.response_ids)
         mask = as_mask("response_mask", self.response_mask, len(response))
-        check_scores(self.rule_scores, self.rule_score)
-        check_versions(self.policy_version)
-        check_count("uses", self.uses)
+        scores = check_scores(self.rule_scores, self.rule_score)
         for name in ("group", "task"):
             if not isinstance(getattr(self, name), str):
                 raise RolloutError(name, getattr(self, name), "a text", "Convert it with str().")
@@ -105,7 +104,10 @@ class Rollout:
             behavior_logps=as_logps("behavior_logps", self.behavior_logps, mask),
             advantage=as_advantage("advantage", self.advantage, len(response)),
             reward=check_number("reward", self.reward),
-            rule_score=combined(self.rule_scores) if math.isnan(self.rule_score) else float(self.rule_score),
+            rule_scores=scores,
+            rule_score=combined(scores) if math.isnan(self.rule_score) else float(self.rule_score),
+            policy_version=check_versions(self.policy_version),
+            uses=check_count("uses", self.uses),
         )
 
     @property

@@ -123,9 +123,7 @@ class StoreSettings:
         try:
             law = Law.from_dict(data["law"]) if "law" in data else Law()
         except (LawError, TypeError, AttributeError) as error:
-            raise RolloutError(
-                "law", data["law"], f"what Law.to_dict gives ({error})", "Write it so."
-            ) from error
+            raise RolloutError("law", data["law"], f"what Law.to_dict gives ({error})", "Write it so.") from error
         return cls(**(data | {"law": law}))
 
 

@@ -1,0 +1,61 @@
+"""Everything that is made from the rows of a study: tables, pictures and the page, each written anew at once.
+
+table.md, table.json                      the figures
+curves.png, curves.svg                    success over steps
+areas.png, areas.svg                      areas with their intervals
+index.html                                the page
+evaluations.parquet                       the rows once more, where pyarrow is installed (extra `study`)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from nser.files import atomic_path, write_text
+from nser.study.cells import Row, StudyDirectory, read_rows, read_settings
+from nser.study.curves import collect
+from nser.study.page import render
+from nser.study.plot import draw_areas, draw_curves, png, svg
+from nser.study.sheets import markdown
+from nser.study.table import Table, make_table
+
+
+def write_outputs(path: Path, baselines: Sequence[str] = ()) -> Table:
+    """Make all outputs of the study in a directory, and return its table.
+
+    Raises `NoStudyError` where there is none, `NoResultsError` where no cell is finished, and `BaselineError`.
+    """
+    settings, rows = read_settings(path), read_rows(path)
+    results = collect(rows, settings.conditions, settings.ratios, settings.seed_numbers, lost=_lost(path, len(rows)))
+    table = make_table(results, baselines)
+    curves, areas = draw_curves(results), draw_areas(results, table)
+    pictures = {"curves": svg(curves, "Learning curves"), "areas": svg(areas, "Areas under the curves")}
+    write_text(path / "table.json", json.dumps(table.as_dict(), indent=2, allow_nan=False) + "\n")
+    write_text(path / "table.md", markdown(table))
+    for name, figure in (("curves", curves), ("areas", areas)):
+        write_text(path / f"{name}.svg", pictures[name] + "\n")
+        with atomic_path(path / f"{name}.png") as beside:
+            beside.write_bytes(png(figure))
+    write_text(path / "index.html", render(path, table, pictures))
+    if find_spec("pyarrow") is not None:
+        _write_parquet(path / "evaluations.parquet", rows)
+    return table
+
+
+def _lost(path: Path, rows: int) -> int:
+    """How many lines of the rows' file are no whole row."""
+    file = StudyDirectory(path).evaluations
+    if not file.exists():
+        return 0
+    return sum(bool(line.strip()) for line in file.read_text(encoding="utf-8", errors="replace").splitlines()) - rows
+
+
+def _write_parquet(path: Path, rows: Sequence[Row]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with atomic_path(path) as beside:
+        parquet.write_table(pa.Table.from_pylist(list(rows)), beside)

@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 from lark import Token, Transformer, v_args
 
-from nser.rules.errors import NumberError, RuleSyntaxError, WindowError
+from nser.rules.errors import NumberError, RuleSyntaxError, TextError, WindowError
 from nser.rules.source import shown
 from nser.rules.syntax import (
+    MAX_TEXT,
     MAX_WINDOW,
     Atom,
     Comparison,
@@ -30,11 +31,13 @@ from nser.rules.syntax import (
     Temporal,
     TemporalOperator,
     Term,
+    Text,
     Threshold,
     Truth,
     Variable,
     Window,
 )
+from nser.rules.texts import unquote
 from nser.rules.walk import conjunction, disjunction
 
 
@@ -161,6 +164,16 @@ class Builder(Transformer[Token, Formula]):
 
     def name(self, token: Token) -> Constant:
         return Constant(str(token))
+
+    def text(self, token: Token) -> Text:
+        try:
+            text = unquote(token)
+        except ValueError:
+            raise RefusalError(TextError, start(token), "half of a surrogate pair", ("whole characters",)) from None
+        if len(text) > MAX_TEXT:
+            found = f"a text of {len(text)} characters"
+            raise RefusalError(TextError, start(token), found, (f"at most {MAX_TEXT}",))
+        return Text(text)
 
     def later(self, name: Token, by: Token) -> Term:
         return self._offset(name, steps(by))

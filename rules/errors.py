@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from nser.errors import NserError
 from nser.rules.source import Place
-from nser.rules.syntax import MAX_NAME, MAX_RULES, MAX_WINDOW, Position
+from nser.rules.syntax import MAX_NAME, MAX_RULES, MAX_TEXT, MAX_WINDOW, Position
 
 END = "the end of the text"
 
@@ -163,6 +163,13 @@ class StrayTextError(RuleSyntaxError):
     way_out = "begin a rule with `rule` and a comment with `#`"
 
 
+class TextError(RuleSyntaxError):
+    """A text in quotes is too long, or holds half a character."""
+
+    code = "R111"
+    way_out = f"quote one line of at most {MAX_TEXT} characters"
+
+
 class RuleNameError(RuleError):
     """A rule uses a name as the vocabulary does not allow."""
 
@@ -249,6 +256,13 @@ class HeadInBodyError(RuleNameError):
 
     code = "R213"
     way_out = "take it out of the body"
+
+
+class TimeError(RuleNameError):
+    """A temporal operator stands in a rule whose things have no order in time."""
+
+    code = "R214"
+    way_out = "only steps and turns follow each other"
 
 
 class RuleFileError(RuleError):

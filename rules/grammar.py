@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Literal
 
-from nser.rules.scope import check_name
+from nser.rules.scope import TIMELESS, check_name
 from nser.rules.signature import Signature
+from nser.rules.syntax import VARIABLES
 
 Engine = Literal["lark", "llguidance", "openai"]
 
@@ -21,6 +22,7 @@ _BOUNDED = {
     **dict.fromkeys(("RULE_NAME", "VARIABLE", "SORT", "PREDICATE", "TERM"), r"/[A-Za-z_][A-Za-z0-9_]{0,31}/"),
     "NUMBER": r"/-?[0-9]{1,9}(\.[0-9]{1,9})?([eE][-+]?[0-9]{1,2})?/",
     "INT": r"/[0-9]{1,3}/",
+    "STRING": r"/\x22[^\x22\\\x00-\x1f]{1,60}\x22/",
 }
 # One spelling is enough for a machine.
 _ASCII = {
@@ -43,10 +45,10 @@ def grammar(engine: Engine = "lark", signature: Signature | None = None) -> str:
     spaces in place of ignored blanks, for engines that ignore nothing, and reads one rule a line.
 
     With a signature the grammar is specialised: unknown predicates, wrong arities and wrong constants
-    become impossible to write, and masks become cheap. Its rules speak of `t in step`, are `good(t)` or
-    `~good(t)` of it, and have no quantifiers, which a disjunction over the few constants replaces. Raises
-    ValueError when the signature has no predicate that could be written, PredicateNameError for a name
-    that the language cannot use.
+    become impossible to write, and masks become cheap. Its rules speak of `t in step` (or `r in rollout`, as the
+    predicates do), are `good(t)` or `~good(t)` of it, and have no quantifiers, which a disjunction over the few
+    constants replaces. Raises ValueError when the signature has no predicate that could be written, or predicates over
+    several sorts, PredicateNameError for a name that the language cannot use.
     """
     blocks = _blocks(files("nser.rules").joinpath("rules.lark").read_text(encoding="utf-8"))
     if signature is not None:
@@ -97,31 +99,40 @@ def _specialise(blocks: dict[str, str], signature: Signature) -> None:
     numbers: list[str] = []
     for known in signature.predicates.values():
         check_name(known.name)
-        if not all(signature.sorts.get(sort) for sort in known.sorts):
+        if not all(sort in signature.texts or signature.sorts.get(sort) for sort in known.sorts):
             continue
-        arguments = "".join(f' "," {_sort(sort)}' for sort in known.sorts)
+        arguments = "".join(f' "," {"STRING" if s in signature.texts else _sort(s)}' for s in known.sorts)
         (truths if known.kind == "truth" else numbers).append(f'"{known.name}" "(" time{arguments} ")"')
     leaves = [name for name, found in (("atom", truths), ("comparison", numbers)) if found]
     if not leaves:
         raise ValueError("the vocabulary has no predicate that a rule could use")
+    over = {known.over for known in signature.predicates.values()}
+    if len(over) > 1:
+        raise ValueError(f"found predicates over {', '.join(sorted(over))}, expected one sort; make a grammar for each")
+    sort_of_rules = over.pop()
+    variable = VARIABLES[sort_of_rules]
     used = sorted({sort for known in signature.predicates.values() for sort in known.sorts})
     for sort in used:
         if constants := signature.sorts.get(sort):
             for constant in constants:
                 check_name(constant, "constant")
             blocks[_sort(sort)] = _choice(_sort(sort), (f'"{constant}"' for constant in constants))
-    blocks["rule"] = 'rule: "rule" RULE_NAME [weight] ":" _forall "t" _in "step" ":" body _arrow head ";"?'
-    blocks["head"] = 'head: [_not] "good" "(" "t" ")"'
+    bound = f'_forall "{variable}" _in "{sort_of_rules}"'
+    blocks["rule"] = f'rule: "rule" RULE_NAME [weight] ":" {bound} ":" body _arrow head ";"?'
+    blocks["head"] = f'head: [_not] "good" "(" "{variable}" ")"'
     blocks["body"] = "?body: closed_or"
     blocks["closed"] = "?closed: primary\n       | _not closed -> negation"
     primary = re.sub(r"^\?primary: atom\n +\| comparison", f"?primary: {' | '.join(leaves)}", blocks["primary"])
     blocks["primary"] = primary
-    blocks["time"] = 'time: "t"\n    | "t" "+" INT\n    | "t" "-" INT'
+    blocks["time"] = f'time: "{variable}"'
+    if sort_of_rules not in TIMELESS:
+        blocks["time"] += f'\n    | "{variable}" "+" INT\n    | "{variable}" "-" INT'
     blocks["comparison"] = blocks["comparison"].replace("atom", "feature")
     blocks["atom"] = _choice("atom", truths)
     blocks["feature"] = _choice("feature", numbers)
     dropped = ["positive", "open", "open_and", "open_or", "quantified", "_exists"]
     dropped += ["term", "VARIABLE", "SORT", "PREDICATE", "TERM"]
+    dropped += [] if any(sort in signature.texts for sort in used) else ["STRING"]
     dropped += [] if truths else ["atom"]
     dropped += [] if numbers else ["comparison", "feature", "threshold", "_at_most", "_at_least"]
     for name in dropped:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from nser.rules.printer import number
+from nser.rules.printer import number, print_term
 from nser.rules.signature import PredicateSignature, Signature
 from nser.rules.syntax import (
     And,
@@ -24,6 +24,7 @@ from nser.rules.syntax import (
     Quantified,
     Rule,
     Temporal,
+    Text,
     Threshold,
     Truth,
     Variable,
@@ -110,7 +111,7 @@ class _Teller:
                 return f"{each} {sort} {variable}, {_alone(parts[0])}", False
 
     def _atom(self, atom: Atom) -> str:
-        terms = [term.name for term in atom.args[1:]]
+        terms = [print_term(term, ascii_only=False) if isinstance(term, Text) else term.name for term in atom.args[1:]]
         found = self.known.predicates.get(atom.predicate)
         told = _meaning(found, terms) if found and found.doc else None
         if told is None:

@@ -19,14 +19,19 @@ from nser.rules.syntax import (
     Quantified,
     Rule,
     Temporal,
+    Text,
     Truth,
     Variable,
 )
+from nser.rules.texts import quote
 from nser.rules.walk import fold
 
 _OPERATORS = {"next": "X", "prev": "Y", "eventually": "F", "always": "G", "once": "O"}
 _COMPARED = {"<": "<", "<=": r"\le", ">": ">", ">=": r"\ge"}
 ARROW = 0
+_SPECIAL = {sign: rf"\{sign}" for sign in "#$%&_{}"} | {
+    **{"\\": r"\char92{}", "~": r"\char126{}", "^": r"\char94{}", '"': r"\char34{}"},
+}
 
 
 def latex_rule(rule: Rule) -> str:
@@ -88,6 +93,8 @@ def _atom(atom: Atom) -> str:
     for term in atom.args:
         if isinstance(term, Variable):
             terms.append(_variable(term.name) + (f"{term.offset:+d}" if term.offset else ""))
+        elif isinstance(term, Text):
+            terms.append(rf"\mbox{{\texttt{{{_escaped(quote(term.name, ascii_only=False))}}}}}")
         else:
             terms.append(_roman(term.name))
     return f"{_roman(atom.predicate)}({', '.join(terms)})"
@@ -99,6 +106,10 @@ def _variable(name: str) -> str:
 
 def _roman(name: str) -> str:
     return rf"\mathrm{{{name.replace('_', chr(92) + '_')}}}"
+
+
+def _escaped(text: str) -> str:
+    return "".join(_SPECIAL.get(sign, sign) for sign in text)
 
 
 def _number(value: float) -> str:

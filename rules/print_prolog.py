@@ -28,6 +28,7 @@ from nser.rules.syntax import (
     Quantified,
     Rule,
     Temporal,
+    Text,
     Truth,
     Variable,
     blames,
@@ -120,7 +121,9 @@ class _Writer:
         """The goals of an atom: the walks to the steps of its offsets, then itself."""
         goals, terms = [], []
         for term in atom.args:
-            if not isinstance(term, Variable):
+            if isinstance(term, Text):
+                terms.append(_text(term.name))
+            elif not isinstance(term, Variable):
                 terms.append(_quoted(term.name))
             elif term.name in objects:
                 terms.append(objects[term.name])
@@ -143,6 +146,12 @@ def _every(generator: str, goal: str) -> str:
 
 def _quoted(name: str) -> str:
     return name if re.fullmatch(r"[a-z][A-Za-z0-9_]*", name) else f"'{name}'"
+
+
+def _text(text: str) -> str:
+    r"""A quoted atom of ISO Prolog, in which `\` and the quote are escaped and control characters are numbers."""
+    signs = (f"\\{sign}" if sign in "\\'" else sign if sign.isprintable() else f"\\x{ord(sign):x}\\" for sign in text)
+    return f"'{''.join(signs)}'"
 
 
 def _float(value: float) -> str:

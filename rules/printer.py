@@ -21,8 +21,10 @@ from nser.rules.syntax import (
     Rule,
     Temporal,
     Term,
+    Text,
     Truth,
 )
+from nser.rules.texts import quote
 from nser.rules.walk import fold
 
 # How tightly a form holds together, loosest first.
@@ -96,10 +98,10 @@ class _Signs:
             case Truth(value):
                 return ("true" if value else "false"), TIGHT
             case Atom():
-                return _atom(node), TIGHT
+                return self._atom(node), TIGHT
             case Comparison(feature, operator, threshold):
                 mark = "?" if threshold.learnable else ""
-                return f"{_atom(feature)} {self[operator]} {mark}{number(threshold.value)}", COMPARISON
+                return f"{self._atom(feature)} {self[operator]} {mark}{number(threshold.value)}", COMPARISON
             case Not():
                 return f"{self['~']}{_within(parts[0], NOT)}", NOT
             case And():
@@ -117,6 +119,9 @@ class _Signs:
                 binder = f"{self[quantifier]} {variable}{self[' in ']}{sort}"
                 return f"{binder}: {_within(parts[0], QUANTIFIED)}", QUANTIFIED
 
+    def _atom(self, atom: Atom) -> str:
+        return f"{atom.predicate}({', '.join(print_term(term, ascii_only=not self.table) for term in atom.args)})"
+
 
 def _within(part: Printed, least: int, same: int | None = None) -> str:
     """The text of a part, in parentheses unless it holds at least so tightly or is of the named strength."""
@@ -124,11 +129,10 @@ def _within(part: Printed, least: int, same: int | None = None) -> str:
     return text if strength >= least or strength == same else f"({text})"
 
 
-def _atom(atom: Atom) -> str:
-    return f"{atom.predicate}({', '.join(_term(term) for term in atom.args)})"
-
-
-def _term(term: Term) -> str:
+def print_term(term: Term, *, ascii_only: bool = True) -> str:
+    """A term as rules write it."""
+    if isinstance(term, Text):
+        return quote(term.name, ascii_only=ascii_only)
     if isinstance(term, Constant) or not term.offset:
         return term.name
     return f"{term.name}{term.offset:+d}"

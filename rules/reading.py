@@ -45,6 +45,8 @@ from nser.rules.wording import NAMES, expected_words, nearest_sign
 MAX_STACK = 8 * MAX_DEPTH
 # 64 literals, each within 64 quantifiers in parentheses, have about 30,000.
 MAX_TOKENS = 50_000
+# A text in quotes that the end of the piece cuts off.
+_OPEN_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*\\?\Z')
 
 
 @cache
@@ -140,7 +142,8 @@ class Reading:
     def _stopped(self, parser: Any, problem: UnexpectedToken | UnexpectedCharacters) -> object:
         """What is read when prose follows a whole rule on a later line; else the error in words."""
         token = problem.token if isinstance(problem, UnexpectedToken) else None
-        ended = token is not None and token.type == "$END"
+        cut = token is None and _OPEN_TEXT.match(self.text, problem.pos_in_stream or 0)
+        ended = bool(cut) or (token is not None and token.type == "$END")
         at = len(self.text.rstrip()) if ended else problem.pos_in_stream or 0
         refused = ended or (token is not None and token is self.token)
         fresh = not ended and self._starts_line(self.ends[0 if refused else 1], at)
@@ -160,7 +163,7 @@ class Reading:
             at = self.text.find(nearest[0], max(0, at - len(nearest[0])))
         raise RuleSyntaxError(
             found,
-            expected_words(terminals),
+            ('the closing `"`',) if cut else expected_words(terminals),
             place=self.source.place(self.first + at),
             nearest=nearest[1] if nearest else None,
             rule=self.name,
@@ -199,8 +202,7 @@ class Reading:
         match formula:
             case Atom(predicate, args, position):
                 bound = tuple(
-                    Variable(term.name) if isinstance(term, Constant) and term.name in variables else term
-                    for term in args
+                    Variable(term.name) if type(term) is Constant and term.name in variables else term for term in args
                 )
                 offset = self.first + (position.offset if position else 0)
                 return Atom(predicate, bound, self.source.position(offset))

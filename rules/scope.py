@@ -18,19 +18,21 @@ from nser.rules.errors import (
     RuleNameError,
     ShadowedVariableError,
     SortError,
+    TimeError,
     TruthComparedError,
     UnboundVariableError,
     UnknownConstantError,
     UnknownPredicateError,
     UnknownSortError,
 )
-from nser.rules.printer import print_formula
+from nser.rules.printer import print_formula, print_term
 from nser.rules.signature import PredicateSignature, Signature
 from nser.rules.source import Place, Source
 from nser.rules.syntax import (
     GOOD,
     KEYWORDS,
     MAX_NAME,
+    VARIABLES,
     Atom,
     Comparison,
     Constant,
@@ -38,7 +40,9 @@ from nser.rules.syntax import (
     Not,
     Quantified,
     Rule,
+    Temporal,
     Term,
+    Text,
     Variable,
     blames,
     praises,
@@ -46,7 +50,9 @@ from nser.rules.syntax import (
 from nser.rules.walk import atoms, children, shifts
 from nser.rules.wording import nearest_name
 
-TIME_SORTS = ("step", "clip", "rollout")
+TIMELESS = frozenset({"clip", "rollout"})
+# Whose predicates a rule over a sort may use: a clip is described by its steps.
+_SPEAKS_OF = {sort: {"step"} if sort == "clip" else {sort} for sort in VARIABLES}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 Bound = Mapping[str, str]
@@ -87,8 +93,8 @@ class _Check:
 
     def problems(self) -> Iterator[RuleNameError]:
         rule = self.rule
-        if rule.sort not in TIME_SORTS:
-            yield self._sort_problem(rule.sort, TIME_SORTS)
+        if rule.sort not in VARIABLES:
+            yield self._sort_problem(rule.sort, tuple(VARIABLES))
         if rule.variable in self._constants:
             yield self._shadow(rule.variable, None)
         yield from self._formula(rule.body)
@@ -106,6 +112,10 @@ class _Check:
                 yield from self._atom(node, bound, compared=False)
             elif isinstance(node, Comparison):
                 yield from self._atom(node.feature, bound, compared=True)
+            elif isinstance(node, Temporal) and self.rule.sort in TIMELESS:
+                at = next(iter(atoms(node)), None)
+                found = f"`{node.operator}` over a {self.rule.sort}"
+                yield TimeError(found, ("no temporal operator",), **self._context(at))
             elif isinstance(node, Quantified):
                 yield from self._quantifier(node, bound)
                 bound = {**bound, node.variable: node.sort}
@@ -129,6 +139,10 @@ class _Check:
             found, expected = f"`{atom.predicate}`", ("a predicate of the vocabulary",)
             yield UnknownPredicateError(found, expected, nearest=nearest, **self._context(atom))
             return
+        if known.over not in _SPEAKS_OF.get(self.rule.sort, {known.over}):
+            found = f"`{known.name}` of a {self.rule.sort}"
+            yield SortError(found, (f"it of a {known.over}, as in `{_usage(known)}`",), **self._context(atom))
+            return
         if compared and known.kind == "truth":
             found, expected = f"the truth of `{known.name}` in a comparison", (f"`{_usage(known)}` alone",)
             yield TruthComparedError(found, expected, **self._context(atom))
@@ -151,20 +165,29 @@ class _Check:
         if isinstance(term, Constant) and term.name in self._constants:
             yield SortError(f"the constant `{term.name}` in `{print_formula(atom)}`", expected, **context)
         elif isinstance(term, Constant) or term.name not in bound:
-            yield UnboundVariableError(f"`{term.name}`", expected, **context)
+            yield UnboundVariableError(f"`{print_term(term)}`", expected, **context)
         elif term.name != self.rule.variable:
             found = f"`{term.name}` of sort `{bound[term.name]}`"
             yield SortError(found, expected, **context)
-        elif term.offset and self.rule.sort != "step":
+        elif term.offset and self.rule.sort in TIMELESS:
             found = f"an offset on `{term.name}` of sort `{self.rule.sort}`"
             yield OffsetError(found, (f"`{term.name}`",), **context)
 
     def _argument(self, atom: Atom, term: Term, sort: str, bound: Bound) -> Iterator[RuleNameError]:
+        context = self._context(atom)
+        if sort in self.signature.texts:
+            if not isinstance(term, Text):
+                known = (*self.signature.texts[sort], term.name)[:1]
+                expected = (f"{_article(sort)} in quotes, such as `{print_term(Text(known[0]))}`",)
+                yield SortError(f"`{term.name}`", expected, **context)
+            return
         constants = self.signature.sorts.get(sort, ())
         examples = ", ".join(f"`{name}`" for name in constants[:6]) or "(the vocabulary has none)"
         expected = (f"{_article(sort)} such as {examples}",)
-        context = self._context(atom)
-        if isinstance(term, Constant):
+        if isinstance(term, Text):
+            nearest = term.name if term.name in constants else None
+            yield SortError(f"the text `{print_term(term)}`", expected, nearest=nearest, **context)
+        elif isinstance(term, Constant):
             if term.name in constants:
                 return
             others = [name for name, members in self.signature.sorts.items() if term.name in members]
@@ -230,7 +253,7 @@ def _at_zero(leaf: Formula) -> Formula:
 
 
 def _usage(known: PredicateSignature) -> str:
-    return f"{known.name}({', '.join(('t', *known.sorts))})"
+    return f"{known.name}({', '.join((VARIABLES[known.over], *known.sorts))})"
 
 
 def _count(number: int, word: str) -> str:

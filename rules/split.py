@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 # A rule starts where `rule` is the first word of a line (list marks before it do not count), or where it
 # is followed by a name and `forall`: prose such as "this rule says" and `rule(t)` are neither. Every repeat
-# is bounded or of one class of characters, so that no text makes the search slow.
+# is bounded or of one class of characters, so that no text makes the search slow. What a rule quotes among the
+# arguments of a predicate is neither a rule nor a comment.
+_TEXT = r"\"(?:[^\"\\\n]|\\.){0,2400}(?:\"|\\?\Z)"
 _START = re.compile(
-    r"(?P<comment>\#[^\n]*)"
+    rf"(?P<quoted>\(\s{{0,8}}\w{{1,64}}[^()\#\"]{{0,200}},\s{{0,8}}{_TEXT}(?:\s{{0,8}},\s{{0,8}}(?:\w{{1,64}}|{_TEXT}))*)"
+    r"|(?P<comment>\#[^\n]*)"
     r"|(?:^[-*>•`\d.)(\ \t]{0,16})?\brule\b"
     r"(?P<header>\s{1,8}[^\s:\[]{1,64}\s{0,8}(?:\[[^\]\n]{0,64}\]\s{0,8})?:?\s{0,8}(?:forall\b|∀))?",
     re.MULTILINE | re.VERBOSE,
@@ -24,7 +27,7 @@ def pieces(text: str) -> Iterator[tuple[int, int]]:
     """Start and end of each piece of a text that begins with the keyword `rule` and holds one rule."""
     start = -1
     for match in _START.finditer(text):
-        if match["comment"] is not None or not _starts(text, match):
+        if match["quoted"] is not None or match["comment"] is not None or not _starts(text, match):
             continue
         at = text.index("rule", match.start())
         if start >= 0:

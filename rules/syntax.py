@@ -13,6 +13,7 @@ from typing import Literal
 MAX_DEPTH = 64
 MAX_LITERALS = 64
 MAX_NAME = 32
+MAX_TEXT = 200
 MAX_RULES = 1000
 MAX_WINDOW = 1000
 
@@ -38,6 +39,14 @@ class Constant:
     """A named member of a sort: an action, an object, a state."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Constant):
+    """A constant that needs no declaration: any text, written in quotes, as in `contains(r, "I am not sure")`.
+
+    `name` is the text itself, at most MAX_TEXT characters.
+    """
 
 
 Term = Variable | Constant
@@ -177,6 +186,9 @@ class Rule:
 
 
 GOOD = "good"
+
+VARIABLES = {"step": "t", "clip": "t", "rollout": "r", "turn": "u"}
+"""What rules quantify over, each sort with its usual variable: one of these is the sort of every rule."""
 
 
 def praises(rule: Rule) -> bool:

@@ -13,7 +13,10 @@ NAMES: dict[str, str] = {
     "PREDICATE": "a predicate name",
     "TERM": "a variable or a constant",
 }
-_NAMED = {**NAMES, "NUMBER": "a number", "INT": "a whole number", "$END": "the end of the rule"}
+_NAMED = {
+    **NAMES,
+    **{"NUMBER": "a number", "INT": "a whole number", "STRING": "a text in quotes", "$END": "the end of the rule"},
+}
 # Every spelling of a sign is told as its ASCII one.
 _SPELLINGS = {
     **{"∀": "forall", "∃": "exists", "∈": "in", "not": "~", "¬": "~", "and": "&", "∧": "&", "or": "|"},
@@ -30,8 +33,12 @@ _HABITS = {
     **{"<=>": "<->", "==>": "->", "=>": "->", "⇒": "->", "⟶": "->", ":-": "->", "then": "->", "⇔": "<->"},
     **{"&&": "&", "||": "|", "!": "~", "−": "-", "–": "-"},
 }
-# Where the whole construct goes elsewhere: `forall t. …`, and a weight after the head.
-_MISPLACED = {(".", "IN"): "in step:", ("[", "$END"): "rule NAME [WEIGHT]: …"}
+# Where the whole construct goes elsewhere or is spelt otherwise: `forall t. …`, a weight after the head, quotes that
+# are none or that are never closed.
+_MISPLACED = {
+    **{(".", "IN"): "in step:", ("[", "$END"): "rule NAME [WEIGHT]: …"},
+    **{(quote, "STRING"): '"…" on one line' for quote in ("'", '"', "“", "”", "„", "«")},
+}
 
 
 def expected_words(terminals: Sequence[tuple[str, str]]) -> tuple[str, ...]:

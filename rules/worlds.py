@@ -14,6 +14,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from nser.rules.print_english import ACTION
+from nser.rules.printer import print_term
 from nser.rules.signature import Signature
 from nser.rules.syntax import (
     And,
@@ -326,7 +327,7 @@ def _words(atom: Atom, bound: Bindings) -> str:
 
 def _named(term: Term, names: Mapping[str, str]) -> str | None:
     if isinstance(term, Constant):
-        return term.name
+        return print_term(term)
     return names.get(term.name)
 
 

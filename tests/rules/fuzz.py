@@ -11,6 +11,7 @@ RULES = (
     "rule a [0.5]: forall t in step: facing(t, key) & ~carrying(t) & action_is(t, pickup) -> good(t)",
     "rule b: forall t in step: dist_goal(t) < ?3.5 & eventually[0..5](bumped(t)) -> ~good(t)",
     "rule c: forall t in step: (exists o in object: beside(t, o, door)) | prev(carrying(t+1)) -> next(carrying(t))",
+    'rule e: forall r in rollout: contains(r, "a \\"rule\\" # of \\u00e9") & length(r) > ?400 -> ~good(r)',
     "rule d: forall t in step: always[2..900](dist(t, door) >= -1e3 <-> once[0..3](carrying(t))) -> good(t)",
 )
 TOKENS = (
@@ -43,6 +44,9 @@ TOKENS = (
         "__import__('os')",
         "é",
         "\u202e",
+        'said(t, "rule a: #")',
+        '"\\ud800"',
+        ', "',
     ),
 )
 MEGABYTE = 1_000_000
@@ -101,5 +105,5 @@ def _huge(rng: random.Random, most: int) -> str:
         return f"rule a: forall t in step: p(t){part * (most // len(part))} -> good(t)"
     if choice == 3:
         return "".join(rng.choice(TOKENS) for _ in range(most // 4))
-    lines = [RULES[i % 4].replace("rule ", f"rule r{i}", 1) for i in range(min(2000, most // 100))]
+    lines = [RULES[i % len(RULES)].replace("rule ", f"rule r{i}", 1) for i in range(min(2000, most // 100))]
     return "\n".join(lines)

@@ -15,6 +15,7 @@ from nser.rules.signature import PredicateSignature, Signature
 from nser.rules.syntax import (
     GOOD,
     KEYWORDS,
+    MAX_TEXT,
     WINDOWED,
     Atom,
     Comparison,
@@ -29,6 +30,7 @@ from nser.rules.syntax import (
     Temporal,
     TemporalOperator,
     Term,
+    Text,
     Threshold,
     Truth,
     Variable,
@@ -61,6 +63,14 @@ T = TypeVar("T")
 names: st.SearchStrategy[str] = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,31}", fullmatch=True).filter(
     lambda name: name not in KEYWORDS and name not in {"t", GOOD, *VARIABLES}
 )
+# Texts that a careless reader would take for rules, comments or ends.
+texts: st.SearchStrategy[str] = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(
+        ("rule a: forall t in step: p(t) -> good(t)", "# not a note", 't", key) -> good(t)', "\\", "</think>")
+    ),
+    st.text(min_size=MAX_TEXT, max_size=MAX_TEXT),
+)
 weights = st.floats(0, 1)
 windows = st.tuples(st.integers(0, 1000), st.integers(0, 1000)).map(lambda ends: Window(min(ends), max(ends)))
 thresholds = st.builds(Threshold, st.floats(allow_nan=False, allow_infinity=False), st.booleans())
@@ -69,8 +79,9 @@ thresholds = st.builds(Threshold, st.floats(allow_nan=False, allow_infinity=Fals
 class _Maker:
     """Draws formulas, with the variables in scope and their sorts."""
 
-    def __init__(self, draw: st.DrawFn, signature: Signature | None, offsets: bool) -> None:
+    def __init__(self, draw: st.DrawFn, signature: Signature | None, offsets: bool, quoted: bool) -> None:
         self._draw = draw
+        self.quoted = quoted
         self.signature = signature
         self.offsets = offsets
 
@@ -86,6 +97,8 @@ class _Maker:
             return Variable(self.draw(st.sampled_from(variables)))
         if self.signature:
             return Constant(self.draw(st.sampled_from(self.signature.sorts[sort])))
+        if self.quoted and self.draw(st.booleans()):
+            return Text(self.draw(texts))
         return Constant(self.draw(names))
 
     def atom(self, kind: str, bound: Mapping[str, str]) -> Atom:
@@ -149,9 +162,18 @@ class _Maker:
 
 
 @st.composite
-def formulas(draw: st.DrawFn, signature: Signature | None = None, levels: int = 3, offsets: bool = True) -> Formula:
-    """Formulas over the step variable `t`, at most `levels` + 1 deep; over a signature's names if given."""
-    return _Maker(draw, signature, offsets).formula(levels, {})
+def formulas(
+    draw: st.DrawFn,
+    signature: Signature | None = None,
+    levels: int = 3,
+    offsets: bool = True,
+    quoted: bool = True,
+) -> Formula:
+    """Formulas over the step variable `t`, at most `levels` + 1 deep; over a signature's names if given.
+
+    Without a signature some arguments are texts in quotes, unless `quoted` is false.
+    """
+    return _Maker(draw, signature, offsets, quoted).formula(levels, {})
 
 
 @st.composite
@@ -161,8 +183,9 @@ def rules(
     levels: int = 3,
     offsets: bool = True,
     judged: bool = False,
+    quoted: bool = True,
 ) -> Rule:
     """Rules with any head, or with `good(t)` and `~good(t)` alone where `judged`."""
-    maker = _Maker(draw, signature, offsets)
+    maker = _Maker(draw, signature, offsets, quoted)
     weight = maker.draw(st.one_of(st.just(1.0), weights))
     return Rule(maker.draw(names), maker.formula(levels, {}), maker.head(judged), weight)

@@ -137,8 +137,8 @@ def test_the_rules_own_sort_and_variable() -> None:
     assert isinstance(problem("t in stepp", "carrying(t)"), UnknownSortError)
     assert problem("t in stepp", "carrying(t)").nearest == "step"
     assert isinstance(problem("key in step", "carrying(key)"), ShadowedVariableError)
-    assert isinstance(problem("r in rollout", "carrying(r+1)"), OffsetError)
-    assert check_names(parse_rule("rule a: forall r in rollout: carrying(r) -> good(r)"), SIGNATURE) == ()
+    assert isinstance(problem("c in clip", "carrying(c+1)"), OffsetError)
+    assert check_names(parse_rule("rule a: forall c in clip: carrying(c) -> good(c)"), SIGNATURE) == ()
 
 
 def test_rules_that_no_text_holds_are_checked_as_well() -> None:

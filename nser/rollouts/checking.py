@@ -57,9 +57,11 @@ def as_advantage(name: str, value: Any, length: int) -> float | NDArray[np.float
 
 def check_number(name: str, value: Any) -> float:
     """A finite number as float; raises ``RolloutError``."""
+    if isinstance(value, str):
+        raise RolloutError(name, value, "a number, no text", "Convert it with float().")
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise RolloutError(name, value, "a number", "Convert it with float().") from None
     if not math.isfinite(number):
         raise RolloutError(name, number, "a finite number", "Look for what made it before it is stored.")

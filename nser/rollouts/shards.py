@@ -83,7 +83,7 @@ class Shards:
                 del self.by_number[number]
 
     def adopt(self, number: int, words: Words, holders: int) -> None:
-        """Take the words of a saved shard, which ``holders`` items need; set ``last`` before, to go on writing there."""
+        """Take the words of a saved shard, which ``holders`` items need; with ``last`` set, writing goes on there."""
         shard = Shard(words, used=len(words))
         if self.directory is not None or number == self.last:
             shard = Shard(self._new(max(len(words), self.shard_words)), used=len(words))

@@ -60,3 +60,17 @@ class NoStudyError(StudyError):
 
     def __str__(self) -> str:
         return f"{self.path} is no study: {self.reason}; name a directory that `nser study` made"
+
+
+class NothingKnownError(StudyError):
+    """A condition needs a file that the `vocabulary` lacks, with this `ending`; the `known` vocabularies have one."""
+
+    def __init__(self, vocabulary: str, ending: str, known: Sequence[str]) -> None:
+        super().__init__(vocabulary, ending, known)
+        self.vocabulary, self.ending, self.known = vocabulary, ending, tuple(known)
+
+    def __str__(self) -> str:
+        return (
+            f"found no {self.vocabulary}.{self.ending}, expected it beside those for {', '.join(self.known)}; "
+            "leave out the conditions that need it"
+        )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from stable_baselines3 import DQN as StockDQN
 from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.utils import obs_as_tensor
 from torch.nn.functional import smooth_l1_loss
 
 from nser.agents import feedback
@@ -60,8 +61,10 @@ class DQN(StockDQN):
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Gradient steps on weighted draws; the errors go back to the index after each."""
-        self.policy.set_training_mode(True)
-        self._update_learning_rate(self.policy.optimizer)
+        self._set_training_mode(True)
+        optimizer = self.policy.optimizer
+        self._update_learning_rate(optimizer)
+        learnt = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         losses = []
         for _ in range(gradient_steps):
             batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
@@ -73,10 +76,10 @@ class DQN(StockDQN):
             loss = (batch.weights * per_sample).mean()
             losses.append(loss.item())
 
-            self.policy.optimizer.zero_grad()
+            optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
-            self.policy.optimizer.step()
+            torch.nn.utils.clip_grad_norm_(learnt, self.max_grad_norm)
+            optimizer.step()
             feedback.feed_back(self.replay_buffer, batch, (target - values.detach()).abs_())
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
@@ -111,14 +114,26 @@ class DQN(StockDQN):
         tossed = int(np.count_nonzero(explores))
         # All or none, the usual case, needs no rows picked out.
         if tossed == 0:
-            actions, _ = self.policy.predict(self._last_obs, deterministic=True)  # type: ignore[arg-type]
+            actions = self._greedy(self._last_obs)
         elif tossed == n_envs:
             actions = self.explorer.actions(vectors(self._last_obs))  # type: ignore[arg-type]
         else:
             actions = np.zeros(n_envs, np.int64)
             actions[explores] = self.explorer.actions(vectors(_rows(self._last_obs, explores)))
-            actions[~explores], _ = self.policy.predict(_rows(self._last_obs, ~explores), deterministic=True)
+            actions[~explores] = self._greedy(_rows(self._last_obs, ~explores))
         return actions, actions
+
+    def _greedy(self, observations: Any) -> NDArray[np.int64]:
+        """[n] actions that the network prefers: `policy.predict` without its checks of where observations come from."""
+        self._set_training_mode(False)
+        with torch.no_grad():
+            actions = self.policy._predict(obs_as_tensor(observations, self.device))
+        return np.asarray(actions.cpu().numpy(), np.int64)
+
+    def _set_training_mode(self, training: bool) -> None:
+        # Only where it changes: telling every module costs a quarter of what asking a small network costs.
+        if self.q_net.training != training:
+            self.policy.set_training_mode(training)
 
 
 def _rows(observations: Any, chosen: NDArray[np.bool_]) -> Any:

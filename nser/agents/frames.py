@@ -52,6 +52,9 @@ class Frames:
             shape: Any = get_obs_shape(part)
             self.columns[name] = np.zeros((size, n_envs, *shape), part.dtype)
             self.pool[name] = np.zeros((n_envs, *shape), part.dtype)
+        # What one call of `add` brings of each column.
+        self._given = {name: (column.dtype, column.shape[1:]) for name, column in self.columns.items()}
+        self._newest = np.arange(n_envs)
         self.apart = np.full((size, n_envs), IN_NEXT_ROW, np.int64)
         self._free: list[int] = []
         self._make_room(n_envs)
@@ -67,29 +70,27 @@ class Frames:
         parts = (*self.columns.values(), *self.pool.values(), self.apart)
         return sum(part.nbytes for part in parts)
 
-    def add(self, row: int, before: int, obs: Observations, next_obs: Observations) -> Bools:
+    def add(self, row: int, before: int, obs: Observations, next_obs: Observations) -> list[int]:
         """Store one observation of each environment in `row`, copied, and what followed it.
 
-        before: the row stored last, -1 for none. Returns [n_envs], whether `obs` is what followed it; where not,
-        the environment was reset in between.
+        before: the row stored last, -1 for none. Returns the environments that were reset in between: those whose
+        `obs` is not, bit for bit, what followed it.
         """
         here, after = self._named(obs), self._named(next_obs)
+        reset: list[int] = []
         if before >= 0:
-            same = self._follows(here)
-            kept = np.zeros(0, np.int64) if same.all() else np.flatnonzero(~same)
+            reset = self._reset(here)
             self.apart[before] = IN_NEXT_ROW
-            for env in kept if before != row else ():
-                self.apart[before, env] = self._keep(int(env))
-        else:
-            same = np.zeros(self.n_envs, np.bool_)
-        dropped = self.apart[row]
-        if dropped.max() >= self.n_envs:
-            self._free.extend(dropped[dropped >= self.n_envs].tolist())
+            for env in reset if before != row else ():
+                self.apart[before, env] = self._keep(env)
+        for place in self.apart[row].tolist():
+            if place >= self.n_envs:
+                self._free.append(place)
         for name, column in self.columns.items():
             column[row] = here[name]
             self.pool[name][: self.n_envs] = after[name]
-        self.apart[row] = np.arange(self.n_envs)
-        return same
+        self.apart[row] = self._newest
+        return reset
 
     def at(self, slots: Ints) -> Observations:
         """[B, *shape] observations in these slots [B], as a copy."""
@@ -138,14 +139,14 @@ class Frames:
         # By number: a key of a dictionary may hold characters that mean something where states are written.
         return [(kind if self.plain else f"{kind}.{i}", name) for i, name in enumerate(self.columns)]
 
-    def _follows(self, here: dict[str, NDArray]) -> Bools:
-        same = np.ones(self.n_envs, np.bool_)
+    def _reset(self, here: dict[str, NDArray]) -> list[int]:
+        reset: set[int] = set()
         for name, latest in self.pool.items():
-            equal = latest[: self.n_envs] == here[name]
-            # The usual case in one look at the memory, without a reduction over several axes.
-            if not equal.all():
-                same &= equal.reshape(self.n_envs, -1).all(1)
-        return same
+            part = here[name]
+            # The usual case in one look at the memory; only where it fails is each environment looked at.
+            if latest[: self.n_envs].tobytes() != part.tobytes():
+                reset.update(env for env in range(self.n_envs) if latest[env].tobytes() != part[env].tobytes())
+        return sorted(reset)
 
     def _keep(self, env: int) -> int:
         """Move what followed the newest row of an environment to a place of its own."""
@@ -164,12 +165,9 @@ class Frames:
         self._free.extend(range(places + more - 1, places - 1, -1))
 
     def _named(self, obs: Observations) -> dict[str, NDArray]:
-        given = {PLAIN: obs} if not isinstance(obs, dict) else obs
+        given = obs if isinstance(obs, dict) else {PLAIN: obs}
         # Discrete observations of several environments come as [n_envs]; they are stored as [n_envs, 1].
-        return {
-            name: np.asarray(given[name]).reshape(self.n_envs, *column.shape[2:])
-            for name, column in self.columns.items()
-        }
+        return {name: np.asarray(given[name], dtype).reshape(shape) for name, (dtype, shape) in self._given.items()}
 
     def _unnamed(self, parts: dict[str, NDArray]) -> Observations:
         return parts[PLAIN] if self.plain else parts

@@ -142,11 +142,10 @@ class IndexedReplayBuffer(ReplayBuffer):
         """Store one transition of each environment; a new item is drawn as eagerly as the best live one."""
         row = self.pos
         before = (row - 1) % self.buffer_size if self.full or row else -1
-        followed = self.frames.add(row, before, obs, next_obs)
-        if before >= 0 and not followed.all():
+        for env in self.frames.add(row, before, obs, next_obs):
             # Reset in between (a new call of `learn`, a loaded buffer): what comes now is another episode.
-            for env in np.flatnonzero(~followed & (self.episodes[before] == self._running)):
-                self._running[env] = self._running.max() + 1
+            if self.episodes[before, env] == self._running[env]:
+                self._begin_episode(env)
         self.episodes[row] = self._running
         self.actions[row] = np.asarray(action).reshape(self.n_envs, self.action_dim)
         self.rewards[row] = reward
@@ -156,8 +155,8 @@ class IndexedReplayBuffer(ReplayBuffer):
         self.pos = (row + 1) % self.buffer_size
         self.full = self.full or self.pos == 0
         self.index.insert(self.n_envs)
-        for env in np.flatnonzero(done):
-            self._running[env] = self._running.max() + 1
+        for env in np.asarray(done).nonzero()[0].tolist():
+            self._begin_episode(env)
         self._unscored += 1
         if self.scorer is not None and self._unscored >= SCORE_EVERY:
             self.score_new()
@@ -285,6 +284,9 @@ class IndexedReplayBuffer(ReplayBuffer):
     def _plain_actions(self, slots: Ints) -> NDArray:
         actions = self._rows(self.actions, slots)
         return actions.reshape(len(slots)) if isinstance(self.action_space, spaces.Discrete) else actions
+
+    def _begin_episode(self, env: int) -> None:
+        self._running[env] = self._running.max() + 1
 
     # Gathering ----------------------------------------------------------------------------------------------
 

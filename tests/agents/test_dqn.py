@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import io
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.torch_layers import FlattenExtractor
 
 from nser.agents.dqn import DQN
 from nser.agents.explore import RuleExplorer, UniformExplorer
@@ -109,6 +110,41 @@ def test_same_seeds_same_run_and_other_seeds_another() -> None:
 
     np.testing.assert_array_equal(weights(3), weights(3))
     assert not np.array_equal(weights(3), weights(4))
+
+
+class Mode(FlattenExtractor):
+    """Writes down in which mode it was asked, and for how many rows."""
+
+    asked: ClassVar[list[tuple[bool, int]]] = []
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        self.asked.append((self.training, len(observations)))
+        return super().forward(observations)
+
+
+def test_networks_learn_in_training_mode_and_act_out_of_it() -> None:
+    Mode.asked.clear()
+    options = {"policy_kwargs": {"net_arch": [16], "features_extractor_class": Mode}, "law": "per", "double_q": False}
+    model = small(**options, exploration_initial_eps=0.1, seed=0)
+    model.learn(60)
+    assert {mode for mode, rows in Mode.asked if rows == 1} == {False}
+    by_target, by_online = (mode for mode, rows in Mode.asked[-4:] if rows == 16)
+    assert (by_target, by_online) == (False, True)
+    model.predict(np.zeros((1, 4), np.float32), deterministic=True)  # as an evaluation between two rollouts does
+    Mode.asked.clear()
+    model.train(1, 16)
+    assert Mode.asked == [(False, 16), (True, 16)]
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "FrozenLake-v1"])
+def test_greedy_actions_are_those_that_the_policy_predicts(env: str) -> None:
+    model = small(make_vec_env(env, 3, seed=0), seed=0, law="per", exploration_final_eps=0.0, exploration_fraction=0.1)
+    model.learn(60)
+    expected, _ = model.policy.predict(model._last_obs, deterministic=True)  # type: ignore[arg-type]
+    found, stored = model._sample_action(0, n_envs=3)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(stored, expected)
+    assert model.exploration_rate == 0.0
 
 
 def test_environments_explore_apart() -> None:

@@ -54,6 +54,27 @@ def test_every_frame_comes_back_as_from_two_full_arrays(
             np.testing.assert_array_equal(one.after(slots), after[k])
 
 
+@settings(deadline=None, max_examples=40)
+@given(
+    size=st.integers(1, 5),
+    resets=st.lists(st.sets(st.integers(0, 2)), min_size=1, max_size=12),
+    strange=st.sampled_from([0.5, np.nan, -0.0]),
+)
+def test_environments_that_were_reset_are_told(size: int, resets: list[set[int]], strange: float) -> None:
+    """Those and no others, though what was seen be no number, and of another float type than what is stored."""
+    frames = Frames(size, BOX, 3)
+    rng = np.random.default_rng(size)
+    latest = rng.normal(size=(3, 2))
+    assert frames.add(0, -1, latest - 1, latest) == []
+    for k, reset in enumerate(resets, 1):
+        here = latest.copy()
+        for env in reset:
+            here[env] = rng.normal(size=2)
+        latest = here + 1
+        latest[:, 0] = strange
+        assert frames.add(k % size, (k - 1) % size, here, latest) == sorted(reset)
+
+
 def test_only_ends_of_episodes_take_room_of_their_own() -> None:
     frames, _, _ = stored(1000, 1, 2500, {(row, 0) for row in range(0, 2500, 100)})
     assert np.count_nonzero(frames.apart >= 1) in (9, 10)

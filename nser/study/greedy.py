@@ -10,19 +10,26 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from nser.envs.grid import GridWorld
 from nser.runs.environment import evaluation_env
 from nser.runs.evaluate import Evaluation
 from nser.study.world import Observations, World
+
+UNENDING = 1_000  # steps after which an episode of a world without a time limit is cut
 
 Greedy = Callable[[Observations], NDArray[np.int64]]
 
 
 @dataclass
 class _Episode:
-    """One episode that is being played; `limit` is its length should it go round for ever, None where nobody knows."""
+    """One episode that is being played.
+
+    limit: its length should it go round for ever;  rounds: whether a state that comes back means that it does
+    """
 
     env: gymnasium.Env[Any, Any]
-    limit: int | None
+    limit: int
+    rounds: bool
     earned: float = 0.0
     length: int = 0
     success: bool | None = None
@@ -36,10 +43,9 @@ class _Episode:
         if terminated or truncated:
             self.success = info.get("is_success")
             return observation, True
-        if self.limit is not None and self._been_here():
+        if self.rounds and self._been_here():
             self.length, self.success = self.limit, False
-            return observation, True
-        return observation, False
+        return observation, self.length >= self.limit
 
     def _been_here(self) -> bool:
         before = len(self.seen)
@@ -54,19 +60,20 @@ class GreedyEvaluations:
     back to a state goes round until the time limit, so that the episode need not be played on: it is counted as it
     would have ended. That is most of the time of policies that have not learnt yet.
 
-    whole: play every episode to its end all the same
+    whole: play such episodes to their ends all the same
     """
 
     def __init__(self, world: World, seeds: Sequence[int], episodes: int, *, whole: bool = False) -> None:
-        self.world, self.episodes, self.whole = world, episodes, whole
+        self.world, self.episodes = world, episodes
         self.envs = [[evaluation_env(world.env) for _ in range(episodes)] for _ in seeds]
         self._seeds = [np.random.SeedSequence(seed).generate_state(episodes).tolist() for seed in seeds]
+        self.rounds = not whole and isinstance(self.envs[0][0].unwrapped, GridWorld)
 
     def run(self, greedy: Greedy) -> list[Evaluation]:
         """One evaluation for each member; `greedy` is asked for the actions [S, E] of all at once."""
         shape = (len(self.envs), self.episodes)
         observations = np.zeros((*shape, self.world.width), np.float32)
-        episodes = [[_Episode(env, None if self.whole else limit_of(env)) for env in envs] for envs in self.envs]
+        episodes = [[_Episode(env, limit_of(env), self.rounds) for env in envs] for envs in self.envs]
         running = list(np.ndindex(shape))
         for member, number in running:
             found, _ = self.envs[member][number].reset(seed=self._seeds[member][number])
@@ -89,11 +96,11 @@ class GreedyEvaluations:
                 env.close()
 
 
-def limit_of(env: gymnasium.Env[Any, Any]) -> int | None:
-    """Steps until the time limit of a MiniGrid world of ours; None elsewhere, where a state may come back by chance."""
-    from nser.envs.grid import GridWorld
-
-    return int(env.unwrapped.max_steps) if isinstance(env.unwrapped, GridWorld) else None
+def limit_of(env: gymnasium.Env[Any, Any]) -> int:
+    """Steps until the time limit of an environment, `UNENDING` where it has none (CliffWalking)."""
+    own = getattr(env.unwrapped, "max_steps", None)
+    told = env.spec.max_episode_steps if env.spec is not None else None
+    return int(own or told or UNENDING)
 
 
 def grid_state(world: Any) -> Hashable:

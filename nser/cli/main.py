@@ -19,6 +19,7 @@ from nser.cli import (
     rules_score,
     rules_show,
     rules_simplify,
+    study,
     train,
     vocab,
 )
@@ -35,6 +36,7 @@ app = typer.Typer(
 rules = typer.Typer(no_args_is_help=True, help="Read, check and question rule files.")
 app.add_typer(rules, name="rules")
 app.add_typer(vocab.app, name="vocab")
+app.add_typer(study.app, name="study")
 app.command("train")(train.command)
 app.command("report")(report.command)
 app.command("induce")(induce.command)

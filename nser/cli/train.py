@@ -106,7 +106,7 @@ def command(
             )
         given: dict[str, Any] = {"agent": agent, "replay": replay, "explore": explore, "llm": llm, "vlm": vlm}
         given |= {"steps": steps, "seed": seed, "n_envs": envs}
-        settings = {"env": env, **given, **_pairs(option or [])}
+        settings = {"env": env, **given, **setting_pairs(option or [])}
         outcome = _watched(run_path(env, replay, explore, seed, name), settings, overwrite)
     _print(outcome, as_json)
 
@@ -160,7 +160,8 @@ def _polite_interrupt(screen: Screen) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _pairs(options: list[str]) -> dict[str, str]:
+def setting_pairs(options: list[str]) -> dict[str, str]:
+    """The values of `--set NAME=VALUE`. Raises `UsageError` for one that is no pair."""
     pairs = {}
     for text in options:
         key, sign, value = text.partition("=")

@@ -44,8 +44,9 @@ def _cards(table: Table) -> list[tuple[str, str, str]]:
     seeds = [line.seeds for line in table.lines]
     fewest = f"{min(seeds)}" if min(seeds) == max(seeds) else f"{min(seeds)}-{max(seeds)}"
     shown = sum(comparison.difference.verdict != "not shown" for comparison in table.comparisons)
+    ratios = ", ".join(ratio_text(ratio) for ratio in table.ratios)
     cards = [
-        (str(len({line.condition for line in table.lines})), "conditions", f"at {len(table.ratios)} update ratios"),
+        (str(len({line.condition for line in table.lines})), "conditions", f"at update ratio {ratios}"),
         (fewest, "seeds each", f"{table.last_step:,} steps"),
         (short(best.area.value), "highest area", f"{best.condition} at {ratio_text(best.ratio)}"),
     ]

@@ -177,7 +177,7 @@ def _remarks(results: Results, lines: Sequence[Line], comparisons: Sequence[Comp
         )
     few = [cell_text(line.condition, line.ratio) for line in lines if line.few]
     if few:
-        where = "Every condition has" if len(few) == len(lines) else f"{', '.join(few)}: "
+        where = "Every condition has" if len(few) == len(lines) else f"{', '.join(few)}:"
         remarks.append(
             f"{where} fewer than {FEW_SEEDS} seeds. Such intervals are too narrow, and one more seed can turn the "
             "order."

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
 from nser.grounding.errors import VocabularyError
-from nser.rules.signature import Kind, PredicateSignature, Scope
+from nser.rules.signature import PredicateSignature, Scope
 
 Grounding = Callable[..., Tensor]
 """`function(steps, *constants) -> [T]`: truth degrees in [0, 1] (or booleans), or numbers in the feature's unit."""
 
-AnyGrounding = TypeVar("AnyGrounding", bound=Grounding)
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,7 @@ class Predicate:
         return self.signature.name
 
 
-def predicate(
-    *sorts: str, example: str = "", scope: Scope = "state", name: str | None = None
-) -> Callable[[AnyGrounding], AnyGrounding]:
+def predicate(*sorts: str, example: str = "", scope: Scope = "state", name: str | None = None) -> Declares:
     """Declare a truth predicate; its docstring's first line is its meaning.
 
     `sorts` are the sorts of the arguments after the steps, `example` is a formula that uses it, as a rule's body
@@ -47,7 +45,7 @@ def predicate(
     ...     "The cell in front of the agent holds this object."
     ...     return steps.observations[:, 0]
     """
-    return _declare(sorts, "truth", scope, name, example)
+    return declaration(PredicateSignature(name or "", sorts, "truth", scope), example)
 
 
 def number(
@@ -58,23 +56,27 @@ def number(
     high: float | None = None,
     scope: Scope = "state",
     name: str | None = None,
-) -> Callable[[AnyGrounding], AnyGrounding]:
+) -> Declares:
     """Declare a numeric feature in `unit` ("" where it has none), within [low, high] where they are known."""
-    if low is not None and high is not None and not low < high:
-        raise VocabularyError(f"found bounds {low:g} to {high:g} of a number, expected the lower one first")
-    return _declare(sorts, "number", scope, name, example, unit, low, high)
+    return declaration(PredicateSignature(name or "", sorts, "number", scope, "", unit, low, high), example)
 
 
-def _declare(
-    sorts: tuple[Any, ...],
-    kind: Kind,
-    scope: Scope,
-    name: str | None,
+class Declares(Protocol):
+    """A decorator that leaves the function as it is."""
+
+    def __call__(self, function: AnyFunction, /) -> AnyFunction:
+        """The function, declared."""
+
+
+def declaration(
+    known: PredicateSignature,
     example: str,
-    unit: str = "",
-    low: float | None = None,
-    high: float | None = None,
-) -> Callable[[AnyGrounding], AnyGrounding]:
+    ground: Callable[[Callable[..., Any]], Grounding] = lambda function: function,
+) -> Declares:
+    """The decorator that fills in name and meaning; `ground` makes of the function one that reads steps."""
+    if known.low is not None and known.high is not None and not known.low < known.high:
+        raise VocabularyError(f"found bounds {known.low:g} to {known.high:g} of a number, expected the lower one first")
+    sorts: tuple[Any, ...] = known.sorts  # `@predicate` without parentheses puts the function here
     for sort in sorts:
         if not isinstance(sort, str):
             given = getattr(sort, "__name__", repr(sort))
@@ -83,9 +85,9 @@ def _declare(
                 "@predicate(); the parentheses are needed"
             )
 
-    def declare(function: AnyGrounding) -> AnyGrounding:
+    def declare(function: AnyFunction) -> AnyFunction:
         lines = inspect.getdoc(function) or ""
-        own = name or function.__name__
+        own = known.name or function.__name__
         if hasattr(function, "declared"):
             raise VocabularyError(
                 f"function {_named(function)} is declared already as {function.declared.name}; for a second "
@@ -96,16 +98,15 @@ def _declare(
                 f"predicate {own} has no docstring; its first line is the meaning that people and language "
                 "models read, so write one"
             )
-        doc = lines.splitlines()[0].rstrip(".")
-        signature = PredicateSignature(own, sorts, kind, scope, doc, unit, low, high)
+        signature = replace(known, name=own, doc=lines.splitlines()[0].rstrip("."))
         check_arguments(signature, function)
-        function.declared = Predicate(signature, function, example)  # type: ignore[attr-defined]
+        function.declared = Predicate(signature, ground(function), example)  # type: ignore[attr-defined]
         return function
 
     return declare
 
 
-def as_predicate(item: Grounding | Predicate) -> Predicate:
+def as_predicate(item: Callable[..., Any] | Predicate) -> Predicate:
     """What was declared of a function; a `Predicate` is checked and returned as it is."""
     if isinstance(item, Predicate):
         check_arguments(item.signature, item.function)

@@ -112,6 +112,8 @@ def _known(atom: Atom, signature: Signature) -> Atom:
     for term, sort in zip(terms, sorts, strict=True):
         if isinstance(term, Variable):
             raise UngroundedError(f"variable {term.name} of {atom.predicate} is bound by no quantifier; add one")
+        if sort in signature.texts:
+            continue
         if term.name not in signature.sorts[sort]:
             raise UngroundedError(
                 f"{term.name} is no constant of sort {sort}, which {atom.predicate} takes; expected one of "

@@ -38,27 +38,28 @@ An environment offers it as its attribute `vocabulary`; `nser vocab show` and `n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from nser.grounding.declare import AnyGrounding, Grounding, Predicate, as_predicate, number, predicate
+from nser.grounding.declare import Grounding, Predicate, as_predicate, number, predicate
 from nser.grounding.errors import DegreeError, VocabularyError
 from nser.grounding.steps import Steps
 from nser.rules.errors import RuleError
 from nser.rules.parse import parse_formula
+from nser.rules.printer import print_term
 from nser.rules.scope import check_names
 from nser.rules.signature import Kind, PredicateSignature, Scope, Signature
 from nser.rules.source import Source
-from nser.rules.syntax import GOOD, KEYWORDS, MAX_NAME, Atom, Constant, Rule, Variable
+from nser.rules.syntax import GOOD, KEYWORDS, MAX_NAME, VARIABLES, Atom, Constant, Rule, Text, Variable
 from nser.rules.walk import atoms
 from nser.rules.wording import nearest_name
 
-__all__ = ["AnyGrounding", "Grounding", "Predicate", "Vocabulary", "number", "predicate", "written"]
+__all__ = ["Grounding", "Predicate", "Vocabulary", "number", "predicate", "written"]
 
 ACTION_SORT = "action"
 ACTION_IS = "action_is"
@@ -82,6 +83,7 @@ class Vocabulary:
     name:       identifies the vocabulary in files and messages
     predicates: declared functions (see `predicate` and `number`) or `Predicate` values
     sorts:      constants of each object sort, in order
+    texts:      sorts whose constants are any texts in quotes, each with those that learners try
     actions:    names of the discrete actions in order; they become the sort `action` and `action_is`
     features:   names of the observation's columns, for messages
     description: what the world is and what it rewards, for people and language models; never how to solve it
@@ -91,11 +93,12 @@ class Vocabulary:
     """
 
     name: str
-    declared: Sequence[Grounding | Predicate]
+    declared: Sequence[Callable[..., Any] | Predicate]
     sorts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     actions: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     description: str = ""
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     predicates: Mapping[str, Predicate] = field(init=False, repr=False)
     signature: Signature = field(init=False, repr=False)
     examples: Mapping[str, str] = field(init=False, repr=False, compare=False)
@@ -110,30 +113,52 @@ class Vocabulary:
             collected.append(Predicate(taken, ActionIs(tuple(self.actions))))
         predicates: dict[str, Predicate] = {}
         for item in collected:
-            _check_declaration(item.signature, predicates, sorts)
+            _check_declaration(item.signature, predicates, {**sorts, **self.texts})
             predicates[item.name] = item
         for sort, constants in sorts.items():
             for constant in constants:
                 _check_name(constant, f"constant of sort {sort}")
             if len(set(constants)) != len(constants):
                 raise VocabularyError(f"sort {sort} names a constant twice: {', '.join(constants)}")
-        signature = Signature({n: p.signature for n, p in predicates.items()}, sorts)
+        if both := sorts.keys() & self.texts.keys():
+            raise VocabularyError(f"sort {min(both)} is one of constants and one of texts, expected one of the two")
+        signature = Signature({n: p.signature for n, p in predicates.items()}, sorts, dict(self.texts))
         object.__setattr__(self, "sorts", sorts)
         object.__setattr__(self, "predicates", predicates)
         object.__setattr__(self, "signature", signature)
-        examples = {n: p.example or _made_up(p.signature, sorts) for n, p in predicates.items()}
+        examples = {n: p.example or _made_up(p.signature, signature) for n, p in predicates.items()}
         for known in predicates.values():
             if known.example:
                 _check_example(known, signature)
         object.__setattr__(self, "examples", examples)
 
+    @property
+    def sort(self) -> str:
+        """What the rules of this vocabulary quantify over; raises `VocabularyError` where there are several sorts."""
+        found = list(dict.fromkeys(known.signature.over for known in self.predicates.values()))
+        if len(found) > 1:
+            raise VocabularyError(f"vocabulary {self.name} is over {', '.join(found)}; take one by `about(sort)`")
+        return found[0] if found else "step"
+
+    def about(self, sort: str) -> Vocabulary:
+        """The part that rules over one sort may use."""
+        declared = [known for known in self.predicates.values() if known.signature.over == sort]
+        if not declared:
+            raise VocabularyError(f"found no predicate over {sort} in vocabulary {self.name}, expected one or more")
+        actions = self.actions if sort == "step" else ()
+        return replace(self, declared=[known for known in declared if known.name != ACTION_IS], actions=actions)
+
     def ground_atoms(self, kinds: Iterable[Kind] = ("truth",), scopes: Iterable[Scope] = ("state",)) -> list[Atom]:
-        """Every predicate applied to every combination of its constants, in the order of declaration."""
+        """Every predicate applied to every combination of its constants, in the order of declaration.
+
+        The things themselves are called `t`, whatever sort they are of. Of sorts of texts those are used that the
+        vocabulary names.
+        """
         atoms = []
         for item in self.predicates.values():
             if item.signature.kind in kinds and item.signature.scope in scopes:
-                for constants in product(*(self.sorts[s] for s in item.signature.sorts)):
-                    atoms.append(Atom(item.name, (Variable("t"), *map(Constant, constants))))
+                for constants in product(*(_members(s, self.signature) for s in item.signature.sorts)):
+                    atoms.append(Atom(item.name, (Variable("t"), *constants)))
         return atoms
 
     def degrees(self, atom: Atom, steps: Steps) -> Tensor:
@@ -178,8 +203,12 @@ class Vocabulary:
 
 def written(atom: Atom) -> str:
     """An atom as text, for messages."""
-    terms = [term.name for term in atom.args]
-    return f"{atom.predicate}({', '.join(terms)})"
+    return f"{atom.predicate}({', '.join(print_term(term) for term in atom.args)})"
+
+
+def _members(sort: str, signature: Signature) -> list[Constant]:
+    """The constants that stand for a sort, those of texts in quotes."""
+    return [*map(Constant, signature.sorts.get(sort, ())), *map(Text, signature.texts.get(sort, ()))]
 
 
 def _check_name(name: str, what: str) -> None:
@@ -199,6 +228,10 @@ def _check_declaration(
         raise VocabularyError("predicate 'good' is what data judges; give this one another name")
     if signature.name in known:
         raise VocabularyError(f"predicate {signature.name} is declared twice; rename one of them")
+    if signature.over not in VARIABLES:
+        raise VocabularyError(
+            f"predicate {signature.name} is over the sort {signature.over}, expected one of {', '.join(VARIABLES)}"
+        )
     for sort in signature.sorts:
         if sort not in sorts:
             raise VocabularyError(
@@ -207,28 +240,33 @@ def _check_declaration(
             )
 
 
-def _made_up(signature: PredicateSignature, sorts: Mapping[str, tuple[str, ...]]) -> str:
+def _made_up(signature: PredicateSignature, known: Signature) -> str:
     """An example for a predicate that brings none; "" where one of its sorts is empty."""
-    if not all(sorts[sort] for sort in signature.sorts):
+    members = [_members(sort, known) for sort in signature.sorts]
+    if not all(members):
         return ""
-    atom = f"{signature.name}({', '.join(('t', *(sorts[sort][0] for sort in signature.sorts)))})"
+    terms = [VARIABLES[signature.over], *(print_term(found[0]) for found in members)]
+    atom = f"{signature.name}({', '.join(terms)})"
     if signature.kind == "truth":
         return atom
-    known = [bound for bound in (signature.low, signature.high) if bound is not None]
-    return f"{atom} < {float(f'{sum(known) / max(len(known), 1):.2g}'):g}"
+    bounds = [bound for bound in (signature.low, signature.high) if bound is not None]
+    return f"{atom} < {float(f'{sum(bounds) / max(len(bounds), 1):.2g}'):g}"
 
 
 def _check_example(predicate: Predicate, signature: Signature) -> None:
     """An example parses, uses its predicate, and means something in the vocabulary."""
-    name, text = predicate.name, predicate.example
+    name, text, sort = predicate.name, predicate.example, predicate.signature.over
+    variable = VARIABLES[sort]
     try:
-        body = parse_formula(text)
+        body = parse_formula(text, variable)
     except RuleError as error:
         raise VocabularyError(f"the example of predicate {name}, {text!r}, is no formula: {error}") from error
     if name not in {atom.predicate for atom in atoms(body)}:
-        raise VocabularyError(f"the example of predicate {name}, {text!r}, doesn't use it; expected {name}(t…) in it")
+        raise VocabularyError(
+            f"the example of predicate {name}, {text!r}, doesn't use it; expected {name}({variable}…) in it"
+        )
     # A head that is no atom of the body: `good` is what every rule may conclude.
-    rule = Rule("example", body, Atom(GOOD, (Variable("t"),)))
+    rule = Rule("example", body, Atom(GOOD, (Variable(variable),)), variable=variable, sort=sort)
     problems = check_names(rule, signature, Source(text))
     if problems:
         raise VocabularyError(f"the example of predicate {name}, {text!r}, is no use: {problems[0]}")

@@ -92,7 +92,7 @@ def test_wrong_declarations_are_refused_in_words() -> None:
     with pytest.raises(VocabularyError, match="declared twice"):
         Vocabulary("v", (hot, hot))
     with pytest.raises(VocabularyError, match="no declared predicate"):
-        Vocabulary("v", (len,))  # type: ignore[arg-type]
+        Vocabulary("v", (len,))
     with pytest.raises(VocabularyError, match="takes a thing"):
         Vocabulary("v", (WORLD.predicates["near"],))
     with pytest.raises(VocabularyError, match="names a constant twice"):

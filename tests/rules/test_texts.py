@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import llguidance
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from lark import Lark
 
 from nser.rules.checks.extract import extract
@@ -54,6 +54,7 @@ def test_any_text_is_a_literal_in_both_alphabets(text: str) -> None:
 
 
 @given(texts, texts)
+@settings(deadline=None)
 def test_a_file_of_rules_reads_back_whatever_they_quote(one: str, other: str) -> None:
     rules = (said(one), Rule("b", said(other).body, GOOD, variable="r", sort="rollout"))
     for between in ("\n", " "):

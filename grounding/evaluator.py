@@ -208,7 +208,8 @@ class Evaluator(nn.Module):
 
     def _swept(self, steps: Steps, chunk: int | None) -> Tensor:
         """[T] scores in chunks of bounded memory."""
-        if self._firing is not None and not steps.observations.requires_grad:
+        learns = steps.observations.requires_grad or self._reader.learns_numbers(steps)
+        if self._firing is not None and not learns:
             if self._sweep is None:
                 scored = [j for j, rule in enumerate(self.rules) if not blames(rule)]
                 parts = [self._firing[j] for j in scored]

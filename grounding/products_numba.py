@@ -55,14 +55,14 @@ class NumbaProducts:
         """∂L/∂w [R] and the gradients to the columns [C, n]."""
         if self._slopes is None:
             self._slopes = torch.empty_like(self._degrees)
-        degrees, slopes = self._degrees.numpy(), self._slopes[:, : len(gradient)]
+        degrees, slopes = self._degrees.numpy(), self._slopes.numpy()
         to_weights = np.zeros(len(self._weights))
         given = gradient.to(self._degrees.dtype).contiguous().numpy()
         number = degrees.dtype.type
         rules = (self._starts, self._columns, self._signs, self._weights)
         constants = (number(1), number(MISSING), number(DEGREE_FLOOR))
-        _back(degrees, *rules, self._soft, given, to_weights, slopes.numpy(), *constants)
-        return torch.from_numpy(to_weights), slopes
+        _back(degrees, *rules, self._soft, given, to_weights, slopes, *constants)
+        return torch.from_numpy(to_weights), self._slopes[:, : len(gradient)]
 
 
 # Slices from `row` on, so that the loops count from 0 and need no check for negative places; constants of the

@@ -84,14 +84,29 @@ class Reader:
         if not self._features:
             return steps.observations.new_zeros(0, len(steps))
         values = torch.stack(self._rows(self._features, steps, self.vocabulary.numbers))  # [F, T]
-        if not torch.isfinite(values).all():
-            for atom, _, _ in self._features:
-                self.vocabulary.numbers(atom, steps)
+        self._check_numbers(values, steps)
+        at = constants.at(thresholds)[:, None]
+        if out is not None:
+            # In place: what a sweep would allocate for each chunk costs more in page faults than in arithmetic.
+            torch.index_select(values, 0, constants.feature, out=out)
+            return out.sub_(at).mul_(constants.slopes)
         if not constants.own_feature_each:
             values = values.index_select(0, constants.feature)  # [M, T]
-        at = constants.at(thresholds)[:, None]
-        distance = torch.sub(values, at, out=out)
-        return distance.mul_(constants.slopes) if out is not None else distance * constants.slopes
+        return (values - at) * constants.slopes
+
+    def learns_numbers(self, steps: Steps) -> bool:
+        """Whether a gradient leads through a numeric feature, found by asking for one row."""
+        rows = self._rows(self._features, steps[:1], self.vocabulary.numbers) if torch.is_grad_enabled() else []
+        return any(row.requires_grad for row in rows)
+
+    def _check_numbers(self, values: Tensor, steps: Steps) -> None:
+        """Raise the `DegreeError` of whichever feature gave one of these [F, T] that is not finite."""
+        if not values.numel():
+            return
+        low, high = torch.aminmax(values.detach())  # NaN goes through
+        if not (torch.isfinite(low) and torch.isfinite(high)):
+            for atom, _, _ in self._features:
+                self.vocabulary.numbers(atom, steps)
 
     def hold(self, margins: Tensor, device: torch.device) -> Tensor:
         """[M, T] degrees to which comparisons with these margins hold."""

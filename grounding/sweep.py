@@ -23,9 +23,9 @@ from nser.grounding.products import Products, TensorProducts, widest
 from nser.grounding.reading import Reader
 from nser.grounding.steps import Steps
 
-CACHED = 12 * 2**20  # bytes of a chunk's matrices on a CPU: more fall out of the cache, fewer pay for calls
+CACHED = 9 * 2**20  # bytes of a chunk's matrices on a CPU: more fall out of the cache, fewer pay for calls
 DEVICE = 64 * 2**20  # the same on an accelerator, which has no use for short rows
-LONGEST = 32_768  # rows of a chunk at most, on a CPU
+LONGEST = 65_536  # rows of a chunk at most, on a CPU: beyond, what is allocated and freed again costs page faults
 SHORTEST = 2_048
 
 
@@ -70,10 +70,14 @@ class Sweep:
         soft = reader.sharpness is not None
         self.soft = tuple(soft and first <= column < last for column in range(self.columns))
 
-    def size(self, device: torch.device) -> int:
+    def size(self, steps: Steps) -> int:
         """Rows of a chunk."""
-        row = 4 * (widest(self.conjunctions, self.columns) + 1)
-        fits = min(CACHED // row, LONGEST) if device.type == "cpu" else DEVICE // row
+        number = steps.dtype.itemsize
+        if _in_numba(steps):
+            # degrees, the gradients to them, and what the vocabulary makes them from
+            fits = min(CACHED // (3 * number * max(self.columns, 1)), LONGEST)
+        else:
+            fits = DEVICE // (number * (widest(self.conjunctions, self.columns) + 1))
         return max(fits, SHORTEST, 4 * (self.past + self.future))
 
     def scores(self, steps: Steps, weights: Tensor, thresholds: Tensor, size: int | None = None) -> Tensor:
@@ -81,7 +85,7 @@ class Sweep:
         if not len(self.rules) or not len(steps):
             return steps.observations.new_zeros(len(steps), dtype=steps.dtype)
         learnt = self._learnt(steps, weights, thresholds) if torch.is_grad_enabled() else []
-        size = size or self.size(steps.device)
+        size = size or self.size(steps)
         scores: Tensor = _Scores.apply(self, steps, size, weights, thresholds, *learnt)  # type: ignore[no-untyped-call]
         return scores
 
@@ -105,7 +109,7 @@ class Sweep:
         """The kernel for these steps: by device and type."""
         rows = min(size + self.past + self.future, len(steps))
         own = weights.detach().to(steps.device)[self.rules.to(steps.device)]
-        if steps.device.type == "cpu" and steps.dtype in (torch.float32, torch.float64):
+        if _in_numba(steps):
             from nser.grounding.products_numba import NumbaProducts  # slow to import, and short batches do without
 
             return NumbaProducts(self.conjunctions, own, self.soft, rows, steps.dtype)
@@ -133,6 +137,11 @@ class Sweep:
         for place, row in enumerate(others, atoms + comparisons):
             degrees[place] = row.detach()
         return rows + others
+
+
+def _in_numba(steps: Steps) -> bool:
+    """Whether the kernel is `NumbaProducts`."""
+    return steps.device.type == "cpu" and steps.dtype in (torch.float32, torch.float64)
 
 
 class _Scores(torch.autograd.Function):

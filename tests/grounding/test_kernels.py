@@ -161,6 +161,25 @@ def test_gradients_reach_what_the_vocabulary_learns() -> None:
         torch.testing.assert_close(swept, dense, atol=1e-5, rtol=1e-4)
 
 
+def test_gradients_reach_a_learned_number_in_long_batches_too() -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(5, 1)
+    signature = PredicateSignature("level", kind="number", low=-2, high=2, doc="what the network measures")
+    level = Predicate(signature, lambda steps: layer(steps.observations).squeeze(1))
+    evaluator = Evaluator(
+        [rule("level(t) < ?0.3 & hot(t)")], Vocabulary("learned", (level, *WORLD.declared), {"thing": ("cup", "pan")})
+    )
+    steps = random_steps(DENSE_ROWS + 100, 5)
+    gradients = []
+    for scores in (evaluator(steps), evaluator.combine(evaluator.firings(steps))):
+        layer.zero_grad()
+        (scores**2).mean().backward()
+        assert layer.weight.grad is not None
+        gradients.append(layer.weight.grad.clone())
+    assert gradients[0].abs().max() > 1e-4
+    torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-4)
+
+
 def test_a_wrong_degree_far_down_is_named_with_its_predicate() -> None:
     steps = random_steps(50, 0)
     steps.observations[33, 1] = 1.5

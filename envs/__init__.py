@@ -6,5 +6,7 @@
   may be said of them); `sokoban`: ours.
 - `toy_text`: gymnasium's small maps; `known`: names and units of well-known features; `automatic`: names for the
   numbers of any other space.
+- `text_lake`, `text_sokoban`, `text_arithmetic`: games and tasks in words for language models (`text_game` is what the
+  games share); `text_play` plays them and keeps the transcripts.
 - `check` says which predicates say nothing; `seeding` makes runs resumable.
 """

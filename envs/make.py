@@ -20,7 +20,7 @@ from gymnasium import spaces
 from nser.envs.automatic import automatic_vocabulary
 from nser.envs.errors import UnknownEnvironmentError
 from nser.envs.known import KNOWN, Known
-from nser.envs.symbolic import find, register_envs, usual_ids
+from nser.envs.symbolic import IN_WORDS, find, register_envs, usual_ids
 from nser.envs.toy_text import MAPS
 from nser.grounding.vocabulary import Vocabulary
 
@@ -40,6 +40,9 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
     | `MiniGrid-LavaGapSN-v0`, N from 5                     | the same                                            |
     | `MiniGrid-FourRooms-v0`                               | the same                                            |
     | `nser/Sokoban-v0`, `nser/Sokoban-NxN-BOXES-v0`        | `size`, `boxes`, `max_steps`                        |
+    | `nser/FrozenLakeText-v0`, in words                    | `size`, `frozen`, `slippery`, `max_turns`           |
+    | `nser/SokobanText-v0`, in words                       | `size`, `boxes`, `level`, `max_turns`               |
+    | `nser/Arithmetic-v0`, in words                        | `numbers`                                           |
 
     Every other id and its arguments go to `gymnasium.make`; MiniGrid's ids need no import of minigrid. Images are
     passed through as they are.
@@ -53,6 +56,8 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
             return family.make(**{**arguments, **kwargs})
         except ValueError as error:
             raise UnknownEnvironmentError(env_id, str(error), _nearest(env_id), advice="") from error
+    if env_id in IN_WORDS:
+        register_envs()
     if env_id.startswith(("MiniGrid-", "BabyAI-")):
         import_module("minigrid")  # importing it registers its environments
     try:

@@ -118,6 +118,21 @@ class Sokoban(gymnasium.Env[NDArray[np.float32], Any]):
         self.observation_space = spaces.Box(np.zeros_like(high), high, dtype=np.float32)
         self.action_space: spaces.Space[Any] = spaces.Discrete(len(ACTIONS))
 
+    @property
+    def level(self) -> Level:
+        """The level that is played, as it began."""
+        return self._level
+
+    @property
+    def state(self) -> tuple[int, frozenset[int]]:
+        """Where the agent and the boxes are, as cells of the level."""
+        return self._agent, frozenset(self._boxes)
+
+    @property
+    def solved(self) -> bool:
+        """Whether every box is on a target."""
+        return self._boxes <= self._level.targets
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
@@ -142,7 +157,7 @@ class Sokoban(gymnasium.Env[NDArray[np.float32], Any]):
             reward += ON_TARGET * (beyond in targets) + OFF_TARGET * (ahead in targets)
         if self._free(ahead):
             self._agent = ahead
-        solved = self._boxes <= self._level.targets
+        solved = self.solved
         reward += SOLVED * solved
         return self._observe(), reward, solved, not solved and self._steps >= self.max_steps, self._info()
 
@@ -211,7 +226,7 @@ class Sokoban(gymnasium.Env[NDArray[np.float32], Any]):
         return box_row < row, box_row > row, box_column < column, box_column > column
 
     def _info(self) -> dict[str, Any]:
-        return {"is_success": self._boxes <= self._level.targets}
+        return {"is_success": self.solved}
 
     def _signs(self) -> list[str]:
         signs = []

@@ -62,6 +62,14 @@ SYMBOLIC = (
 )
 
 
+IN_WORDS = {
+    "nser/FrozenLakeText-v0": "nser.envs.text_lake:FrozenLakeText",
+    "nser/SokobanText-v0": "nser.envs.text_sokoban:SokobanText",
+    "nser/Arithmetic-v0": "nser.envs.text_arithmetic:Arithmetic",
+}
+"""Games and tasks for language models: their observations and actions are texts, so that no vocabulary reads them."""
+
+
 def find(env_id: str) -> tuple[Symbolic, dict[str, int]] | None:
     """The family of an id and what the id asks for; None where nser makes no such environment itself."""
     for family in SYMBOLIC:
@@ -79,7 +87,7 @@ def usual_ids() -> tuple[str, ...]:
 
 
 def register_envs() -> tuple[str, ...]:
-    """Register the symbolic environments with gymnasium as `nser/DoorKey-6x6-v0` and so on, and return their ids.
+    """Register our environments with gymnasium as `nser/DoorKey-6x6-v0` and so on, and return their ids.
 
     For hosts that make environments by id, such as `stable_baselines3.common.env_util.make_vec_env`; calling
     it again does nothing.
@@ -91,4 +99,7 @@ def register_envs() -> tuple[str, ...]:
             if env_id not in gymnasium.registry:
                 gymnasium.register(env_id, family.entry, kwargs=family.arguments(env_id) or {})
             ids.append(env_id)
-    return tuple(ids)
+    for env_id, entry in IN_WORDS.items():
+        if env_id not in gymnasium.registry:
+            gymnasium.register(env_id, entry)
+    return (*ids, *IN_WORDS)

@@ -60,6 +60,11 @@ class Message:
     calls: tuple[Call, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
 
+    def as_dict(self) -> dict[str, Any]:
+        """In the form of OpenAI's messages."""
+        calls = [{"type": "function", "function": {"name": c.tool, "arguments": c.arguments}} for c in self.calls]
+        return {"role": self.role, "content": self.text, **({"tool_calls": calls} if calls else {}), **self.fields}
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -138,6 +143,12 @@ class Transcript:
         if not isinstance(messages, Sequence) or isinstance(messages, str):
             raise TranscriptError("messages", messages, "a list of messages")
         return cls(tuple(_message(one, i) for i, one in enumerate(messages)), reward, **fields)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A line of a transcript file: messages, reward, task, group, advantage where it is known, then the rest."""
+        known = {"reward": self.reward, "task": self.task, "group": self.group}
+        known |= {} if self.advantage is None else {"advantage": self.advantage}
+        return {"messages": [message.as_dict() for message in self.messages], **known, **self.metadata}
 
     @cached_property
     def turns(self) -> tuple[Turn, ...]:

@@ -24,6 +24,7 @@ from nser.rollouts import Rollout, RolloutError, Sampling, pad_batch
 from nser.trainers.rows import folded, jsonable, loss_weights, spread, widen
 
 BESIDE = "verl"  # metadata key of the non-tensor fields
+SPAN = ("min_global_steps", "max_global_steps")
 WHOLE = ("input_ids", "attention_mask", "position_ids")
 REWARDS = ("token_level_scores", "rm_scores", "token_level_rewards")
 REQUIRED = ("prompts", "responses", "attention_mask", "response_mask", "advantages")
@@ -57,7 +58,7 @@ def from_batch(batch: Any, version: int = 0, sampling: Sampling | None = None) -
         mask = tensors["response_mask"][row, :stop].astype(np.bool_)
         advantages = tensors["advantages"][row, :stop].astype(np.float32)
         fields = beside[row]
-        first, last = (_step(fields, name, version) for name in ("min_global_steps", "max_global_steps"))
+        first, last = (_step(fields, name, version) for name in SPAN)
         rollouts.append(
             Rollout(
                 prompt_ids=tensors["prompts"][row, start:].astype(np.int32),
@@ -202,8 +203,8 @@ def _beside(batch: Any, row: int) -> dict[str, Any]:
     return fields
 
 
-def _step(fields: Mapping[str, Any], name: str, version: int) -> int:
-    value = fields.get(name)
+def _step(fields: dict[str, Any], name: str, version: int) -> int:
+    value = fields.pop(name, None)
     return version if value is None else int(value)
 
 
@@ -236,9 +237,14 @@ def _columns(rollouts: Sequence[Rollout], like: Any, pad_id: int) -> dict[str, N
 def _others(rollouts: Sequence[Rollout], key: str, present: NDArray) -> NDArray:
     values = np.empty(len(rollouts), object)
     for row, rollout in enumerate(rollouts):
-        own = {"uid": rollout.group, "data_source": rollout.task}
+        own = {
+            "uid": rollout.group,
+            "data_source": rollout.task,
+            **dict(zip(SPAN, rollout.policy_version, strict=True)),
+        }
         values[row] = own[key] if key in own else rollout.metadata.get(BESIDE, {}).get(key)
-    return values if present.dtype == object else values.astype(present.dtype)
+    numbers = present.dtype != object and all(value is not None for value in values)
+    return values.astype(present.dtype) if numbers else values
 
 
 def _pad_id(batch: Any, default: int) -> int:

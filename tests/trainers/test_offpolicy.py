@@ -70,7 +70,7 @@ def test_clipping_silences_what_has_drifted_and_decoupling_does_not() -> None:
     gradients = {}
     for kind in ("clip", "decoupled"):
         now = torch.tensor([[-1.0]], requires_grad=True)  # the ratio is e, far above 1.2
-        fixed = correct(Correction(kind), advantages, now.detach(), behavior, mask)  # type: ignore[arg-type]
+        fixed = correct(Correction(kind), advantages, now.detach(), behavior, mask)
         clipped_loss(now, fixed.old_logps, fixed.advantages).backward()
         assert now.grad is not None
         gradients[kind] = now.grad.item()

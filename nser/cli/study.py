@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from nser.cli.console import err, out, print_json
 from nser.cli.train import UsageError, setting_pairs
 from nser.errors import NserError
 
 if TYPE_CHECKING:
+    from nser.study.curves import Measure
     from nser.study.run import Report
     from nser.study.settings import StudySettings
     from nser.study.table import Table
@@ -31,6 +33,9 @@ Baselines = Annotated[
         "--baseline",
         help="What to compare with, e.g. per or uniform,per; else uniform, per and placebo if they are there.",
     ),
+]
+MeasureName = Annotated[
+    str, typer.Option("--measure", help="success or return; success if the environment knows it without.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the table as JSON.")]
 
@@ -76,6 +81,7 @@ def run_command(
         list[str] | None, typer.Option("--set", help="Any setting of study.json, e.g. --set eval_episodes=50.")
     ] = None,
     baselines: Baselines = "",
+    measure: MeasureName = "",
     as_json: AsJson = False,
 ) -> None:
     """Run what is not done yet, then write tables, pictures and a page.
@@ -89,25 +95,27 @@ def run_command(
     values |= {"seeds": seeds, "steps": steps, "agent": agent, "llm": llm}
     values |= {} if workers is None else {"workers": workers}
     settings = study_settings(values | _given(option or []))
+    _baselines(baselines), _measure(measure)  # a slip is told before the work, not after it
     path = study_path(env, name)
     with _progress(settings) as report:
         try:
             run_study(settings, path, report)
         except KeyboardInterrupt:
             raise _stopped(path) from None
-    show_command(path, baselines, as_json)
+    show_command(path, baselines, measure, as_json)
 
 
 @app.command("show")
 def show_command(
     path: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study.")],
     baselines: Baselines = "",
+    measure: MeasureName = "",
     as_json: AsJson = False,
 ) -> None:
     """Make tables, pictures and page anew from what is finished, and print the table."""
     from nser.study.outputs import write_outputs
 
-    table = write_outputs(path, [name for name in split_conditions(baselines) if name])
+    table = write_outputs(path, _baselines(baselines), _measure(measure))
     if as_json:
         print_json({"study": str(path), "page": str(path / "index.html"), **table.as_dict()})
     else:
@@ -160,6 +168,21 @@ def _ratios(text: str) -> list[float]:
         raise UsageError(f"found --ratios {text}, expected numbers or fractions parted by commas: 1/4,1/2,1") from None
 
 
+def _baselines(text: str) -> list[str]:
+    from nser.study.conditions import condition_of
+
+    return [condition_of(name).name for name in split_conditions(text)] if text else []
+
+
+def _measure(text: str) -> Measure | None:
+    match text:
+        case "success" | "return":
+            return text
+        case "":
+            return None
+    raise UsageError(f"found --measure {text}, expected success or return")
+
+
 def _stopped(path: Path) -> StudyStopped:
     from nser.study.cells import StudyDirectory, read_settings
 
@@ -174,11 +197,9 @@ def _progress(settings: StudySettings) -> Iterator[Report]:
     columns = (
         BarColumn(bar_width=24),
         TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}", style="dim"),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("{task.fields[rate]}"),
         TimeRemainingColumn(),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
     )
     with Progress(*columns, console=err, disable=not err.is_terminal) as bar:
         task = bar.add_task(settings.env, total=None, rate="")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nser.study.table import Table
 
 WIDE = 110  # columns from which figure and interval stand on one line
+LONG = 10  # of a name on a narrow terminal
 STYLES = {"better": "green", "worse": "red", "not shown": "dim"}
 
 
@@ -55,6 +56,13 @@ def _lines(columns: Sequence[str], rows: Sequence[Sequence[Entry]], *, narrow: b
             column, justify="left" if column in NAME_COLUMNS else "right", no_wrap=not name, overflow="fold"
         )
     for row in rows:
-        texts = [entry.text.replace(" [", "\n[") if narrow else entry.text for entry in row[1:]]
+        texts = [_folded(entry.text) if narrow else entry.text for entry in row[1:]]
         lines.add_row(*(Text(text, style=STYLES.get(text, "")) for text in texts))
     return lines
+
+
+def _folded(text: str) -> str:
+    """An interval below its figure, and a long name broken where it is put together."""
+    if len(text) > LONG and "[" not in text:
+        return text.replace("+", "\n+").replace(":", "\n:").replace(",", "\n,")
+    return text.replace(" [", "\n[")

@@ -16,16 +16,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nser.study.errors import StudyError
+from nser.study.errors import NoResultsError
 from nser.study.wording import cell_text, listed
 
 Row = Mapping[str, Any]
 Cell = tuple[str, float, int]
-Measure = Literal["success", "normalised return"]
-
-
-class NoResultsError(StudyError):
-    """There is nothing to make a table of."""
+Measure = Literal["success", "return"]
 
 
 @dataclass(frozen=True)
@@ -57,12 +53,12 @@ class Group:
 class Results:
     """Everything measured in a study.
 
-    `scale` is the pair of mean returns that became 0 and 1, None where success was measured; `steps` is [k]; `gaps`
-    are sentences about what is missing.
+    `measure` says what the curves hold, `success` or `normalised return`; `scale` is the pair of mean returns that
+    became 0 and 1, None where success was measured; `steps` is [k]; `gaps` are sentences about what is missing.
     """
 
     environment: str
-    measure: Measure
+    measure: str
     scale: tuple[float, float] | None
     steps: NDArray[np.int64]
     groups: tuple[Group, ...]
@@ -89,24 +85,28 @@ def collect(
     ratios: Sequence[float] = (),
     seeds: Sequence[int] = (),
     *,
+    measure: Measure | None = None,
     lost: int = 0,
 ) -> Results:
     """Curves of all whole seeds.
 
     `conditions` sets the order; with `ratios` and `seeds` it says what is expected beyond what rows are there of, so
     that gaps are named; `lost` counts lines that were no rows.
-    Success is measured where the environment knows it; otherwise the mean return, scaled so that the lowest evaluation
-    of the study is 0 and the highest is 1: such figures compare conditions of this study and nothing else.
-    Raises `NoResultsError` where no seed is whole, or rows of two environments are mixed.
+    Success is measured where the environment knows it and `measure` asks for nothing else; otherwise the mean return,
+    scaled so that the lowest evaluation of the study is 0 and the highest is 1: such figures compare conditions of
+    this study and nothing else.
+    Raises `NoResultsError` where there is nothing of what is measured, or rows of two environments are mixed.
     """
     rows = list(rows)
     environments = sorted({str(row.get("environment")) for row in rows})
     if len(environments) > 1:
         raise NoResultsError(f"found rows of {', '.join(environments)}, expected one environment a study")
-    measure: Measure = "success" if any(_figure(row, "success") is not None for row in rows) else "normalised return"
-    points, unreadable = _points(rows, "success" if measure == "success" else "return")
+    if measure is None:
+        measure = "success" if any(_figure(row, "success") is not None for row in rows) else "return"
+    points, unreadable = _points(rows, measure)
     if not points:
-        raise NoResultsError("found no evaluations yet, expected one finished cell at least; run the study first")
+        what = f"no {measure} in {len(rows)} evaluations" if rows else "no evaluations yet"
+        raise NoResultsError(f"found {what}, expected those of one finished cell at least")
     steps = _common_steps(points)
     values = {cell: np.array([curve[step] for step in steps]) for cell, curve in points.items() if _whole(curve, steps)}
     scale = None if measure == "success" else _scale(values)
@@ -118,7 +118,8 @@ def collect(
     lost += unreadable
     gaps = [f"lines of evaluations.jsonl that could not be read and were left out: {lost}"] if lost else []
     gaps += _gaps(points, steps, set(itertools.product(conditions, ratios)), set(seeds))
-    return Results(environments[0], measure, scale, np.array(steps), tuple(groups), tuple(gaps))
+    named = "success" if measure == "success" else "normalised return"
+    return Results(environments[0], named, scale, np.array(steps), tuple(groups), tuple(gaps))
 
 
 def _figure(row: Row, name: str) -> float | None:

@@ -74,3 +74,19 @@ class NothingKnownError(StudyError):
             f"found no {self.vocabulary}.{self.ending}, expected it beside those for {', '.join(self.known)}; "
             "leave out the conditions that need it"
         )
+
+
+class NoResultsError(StudyError):
+    """There is nothing to make a table of."""
+
+
+class BaselineError(StudyError):
+    """A baseline that the study does not hold; `found`, `known`."""
+
+    def __init__(self, found: str, known: Sequence[str]) -> None:
+        super().__init__(found, known)
+        self.found, self.known = found, known
+
+    def __str__(self) -> str:
+        known = ", ".join(self.known)
+        return f"found baseline {self.found}, which has no whole run in this study; expected one of {known}"

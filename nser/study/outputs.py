@@ -16,20 +16,21 @@ from pathlib import Path
 
 from nser.files import atomic_path, write_text
 from nser.study.cells import Row, StudyDirectory, read_rows, read_settings
-from nser.study.curves import collect
+from nser.study.curves import Measure, collect
 from nser.study.page import render
 from nser.study.plot import draw_areas, draw_curves, png, svg
 from nser.study.sheets import markdown
 from nser.study.table import Table, make_table
 
 
-def write_outputs(path: Path, baselines: Sequence[str] = ()) -> Table:
-    """Make all outputs of the study in a directory, and return its table.
+def write_outputs(path: Path, baselines: Sequence[str] = (), measure: Measure | None = None) -> Table:
+    """Make all outputs of the study in a directory, and return its table; arguments as in `make_table` and `collect`.
 
     Raises `NoStudyError` where there is none, `NoResultsError` where no cell is finished, and `BaselineError`.
     """
     settings, rows = read_settings(path), read_rows(path)
-    results = collect(rows, settings.conditions, settings.ratios, settings.seed_numbers, lost=_lost(path, len(rows)))
+    expected = settings.conditions, settings.ratios, settings.seed_numbers
+    results = collect(rows, *expected, measure=measure, lost=_lost(path, len(rows)))
     table = make_table(results, baselines)
     curves, areas = draw_curves(results), draw_areas(results, table)
     pictures = {"curves": svg(curves, "Learning curves"), "areas": svg(areas, "Areas under the curves")}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nser.study.curves import Group, Results
-from nser.study.errors import StudyError
+from nser.study.errors import BaselineError
 from nser.study.statistics import (
     LEAST_PAIRS,
     LEVEL,
@@ -27,18 +27,6 @@ from nser.study.wording import cell_text
 FEW_SEEDS = 10  # with fewer, intervals are too narrow and one seed decides
 SOLVED = 0.8  # share of success, or of the normalised return, from which a run counts as having learnt the task
 BASELINES = ("uniform", "per", "placebo")  # compared with unless others are named
-
-
-class BaselineError(StudyError):
-    """A baseline that the study does not hold; `found`, `known`."""
-
-    def __init__(self, found: str, known: Sequence[str]) -> None:
-        super().__init__(found, known)
-        self.found, self.known = found, known
-
-    def __str__(self) -> str:
-        known = ", ".join(self.known)
-        return f"found baseline {self.found}, which has no whole run in this study; expected one of {known}"
 
 
 @dataclass(frozen=True)
@@ -172,8 +160,8 @@ def _remarks(results: Results, lines: Sequence[Line], comparisons: Sequence[Comp
     if results.scale is not None:
         low, high = results.scale
         remarks.append(
-            f"This environment knows no success. Returns are scaled: 0 is the lowest evaluation of this study "
-            f"({low:g}), 1 the highest ({high:g}). Figures of other studies are on other scales."
+            f"Returns are scaled: 0 is the lowest evaluation of this study ({low:g}), 1 the highest ({high:g}). "
+            "Figures of other studies are on other scales."
         )
     few = [cell_text(line.condition, line.ratio) for line in lines if line.few]
     if few:

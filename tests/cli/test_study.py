@@ -95,6 +95,8 @@ def test_wrong_use_is_one_line_and_exit_code_2(study: Path, tmp_path: Path, caps
         (["run", ENV, *new, "--ratios", "1/0"], "found --ratios 1/0"),
         (["run", ENV, *new, "--ratios=-1"], "found ratio -1"),
         (["run", ENV, *new, "--seeds", "0"], "found seeds = 0"),
+        (["run", ENV, *new, "--baseline", "peer"], "did you mean per?"),
+        (["run", ENV, *new, "--measure", "reward"], "found --measure reward, expected success or return"),
         (["run", ENV, *new, "--agent", "ppo"], "found agent = 'ppo'"),
         (["run", ENV, *new, "--set", "speed=1"], "found setting speed"),
         (["run", ENV, *new, "--set", "speed"], "NAME=VALUE"),
@@ -122,17 +124,14 @@ def test_an_interrupt_says_how_to_go_on_and_keeps_what_is_done(
 ) -> None:
     path = tmp_path / "stopped"
     words = [*TINY, "--name", str(path), "--conditions", "per", "--seeds", "500", "--set", "stack_size=1"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nser", *words],
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # or the signal would reach the tests too
-    )
-    while not (path / "evaluations.jsonl").exists() and process.poll() is None:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    command = [sys.executable, "-m", "nser", *words]
+    # A session of its own, or the signal would reach the tests too.
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        while not (path / "evaluations.jsonl").exists() and process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=0.05)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     done = len(StudyDirectory(path).finished())
     assert err.startswith(f"stopped; {done} of 500 cells")

@@ -5,7 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from nser.study.curves import NoResultsError, collect
+from nser.study.curves import collect
+from nser.study.errors import NoResultsError
 from tests.study.rows import cell, row, sample
 
 
@@ -39,6 +40,14 @@ def test_returns_are_scaled_where_there_is_no_success() -> None:
     assert found.measure == "normalised return"
     assert found.scale == (-200.0, -100.0)
     assert found.groups[0].curves.tolist() == [[0.0, 0.5], [0.25, 1.0]]
+
+
+def test_returns_can_be_asked_for_beside_success() -> None:
+    found = collect(cell("per", 0, [0, 0.2, 0.4, 1]), measure="return")
+    assert found.measure == "normalised return"
+    assert found.scale == (0.0, 0.9)
+    with pytest.raises(NoResultsError, match="found no success in 1 evaluations"):
+        collect([row("per", 0, 1000, None)], measure="success")
 
 
 def test_returns_that_never_differ_are_zero() -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nser.study.curves import NoResultsError
-from nser.study.errors import NoStudyError
+from nser.study.errors import NoResultsError, NoStudyError
 from nser.study.outputs import write_outputs
 from tests.study.rows import sample, study
 
@@ -103,7 +102,7 @@ def test_what_is_not_run_yet_is_named(tmp_path: Path) -> None:
 def test_no_study_and_an_empty_one_are_said_in_words(tmp_path: Path) -> None:
     with pytest.raises(NoStudyError, match=r"found no study\.json"):
         write_outputs(tmp_path)
-    with pytest.raises(NoResultsError, match="run the study first"):
+    with pytest.raises(NoResultsError, match="found no evaluations yet"):
         write_outputs(study(tmp_path / "empty", []))
 
 

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from nser.study.curves import collect
+from nser.study.errors import BaselineError
 from nser.study.sheets import comparison_sheet, markdown, summary_sheet
 from nser.study.statistics import estimate, improvement, paired_difference
-from nser.study.table import BaselineError, make_table
+from nser.study.table import make_table
 from tests.study.rows import cell, sample
 
 LEVELS = {"uniform": 0.3, "per": 0.32, "placebo": 0.5, "induced": 0.8}
@@ -86,7 +87,7 @@ def test_returns_are_told_with_their_scale() -> None:
     table = make_table(collect(rows))
     assert table.scale is not None
     assert table.scale[0] < -190
-    assert "This environment knows no success" in table.remarks[0]
+    assert "Returns are scaled" in table.remarks[0]
 
 
 def test_a_table_is_json() -> None:

@@ -136,7 +136,7 @@ def condition_of(text: str) -> Condition:
 
     Raises `UnknownConditionError`, `OverrideError`, and `LawError` for values that the law refuses.
     """
-    name, _, rest = text.strip().partition(":")
+    name, _, rest = (piece.strip() for piece in text.partition(":"))
     base = CONDITIONS.get(name)
     if base is None:
         raise UnknownConditionError(name, tuple(CONDITIONS))
@@ -168,4 +168,5 @@ def _override(text: str, part: str) -> tuple[str, Any]:
 
 
 def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    """As short as names the very value."""
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import numpy as np
 import pytest
@@ -48,7 +50,7 @@ def solver(world: World) -> list[int]:
 
 
 def grid_state_by_value(env: gymnasium.Env) -> tuple[object, ...]:
-    world = env.unwrapped
+    world: Any = env.unwrapped
     return world.agent_pos, world.agent_dir, world.carrying is None, world.grid.encode().tobytes()
 
 

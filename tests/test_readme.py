@@ -16,6 +16,19 @@ SMALL = ["--seed", "3", "--steps", "2600"] + [
     for word in ("--set", pair)
 ]
 
+SMALL_STUDY = [
+    "--seeds",
+    "2",
+    "--steps",
+    "300",
+    "--workers",
+    "1",
+    "--set",
+    "eval_every=150",
+    "--set",
+    "eval_episodes=2",
+]
+
 
 def commands() -> list[str]:
     blocks = re.findall(r"```bash\n(.*?)```", README.read_text(), re.DOTALL)
@@ -29,6 +42,8 @@ def test_every_nser_command_runs(tmp_path: Path) -> None:
         words = shlex.split(line)[1:]
         if words[0] == "train":
             words = ["FrozenLake-v1" if word.startswith("MiniGrid-") else word for word in words] + SMALL
+        if words[:2] == ["study", "run"]:
+            words += SMALL_STUDY
         done = subprocess.run(
             [sys.executable, "-m", "nser", *words], cwd=tmp_path, capture_output=True, text=True, check=False
         )

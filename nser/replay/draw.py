@@ -135,7 +135,7 @@ class Sampler:
         if by_base == 1.0:
             points *= density.base_total
             return self.forest.base.find(points)
-        first, second = np.searchsorted(points, (by_base, density.mix)).tolist()
+        first, second = points.searchsorted((by_base, density.mix)).tolist()
         if density.floor == 0.0:
             second = len(points)  # a point that rounding put at 1 is still the rules'
         parts = []

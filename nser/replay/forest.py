@@ -73,7 +73,7 @@ class Forest:
             (items.birth, items.generation, items.version, items.signal, items.relevance),
             (base.nodes, peak.nodes),
             peak.blocks,
-            (base.leaf, peak.leaf, start, stop, clock),
+            (base.leaf, start, stop, clock),
             numbers,
         )
         if self.log_decay is not None:

@@ -5,7 +5,8 @@ import numpy as np
 from nser.replay.types import Bools, Floats, Ints
 
 NEVER_SCORED = -1
-BLOCK = 8  # slots of a block: numbers of eight bytes that fill a cache line
+BLOCK_BITS = 6
+BLOCK = 1 << BLOCK_BITS  # slots of a block; of 256 signals that change, few are then the largest of their block
 
 
 class Items:

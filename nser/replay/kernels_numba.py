@@ -8,6 +8,7 @@ the cache misses of its items overlap. All of them trust their caller: slots are
 import numpy as np
 from numba import njit
 
+from nser.replay.items import BLOCK, BLOCK_BITS
 from nser.replay.types import Blocks, Columns, Floats, Ints, Numbers, Stretch
 
 TOP = 512  # nodes of the level from which a search starts, as a power of two
@@ -89,77 +90,92 @@ def max_mend(nodes: Floats, leaf: int, start: int, stop: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def top_of(signals: Floats, generations: Ints, block: int) -> float:
-    """Largest signal of the live slots of a block; −inf where there is none. Both arrays are (blocks, 8)."""
+def top_of(signals: Floats, generations: Ints, block: int, enough: float) -> float:
+    """Largest signal of the live slots of a block, −inf where there is none; stops at one that is ``enough``."""
     top = -np.inf
-    for k in range(signals.shape[1]):
-        if generations[block, k] & 1:
-            top = max(top, signals[block, k])
+    for k in range(BLOCK):
+        if signals[block, k] > top and generations[block, k] & 1:
+            top = signals[block, k]
+            if top >= enough:
+                break
     return top
 
 
 @njit(cache=True, nogil=True)
-def peak_write(nodes: Floats, leaf: int, blocks: Blocks, slots: Ints, values: Floats) -> None:
+def row_top(nodes: Floats, row: int) -> float:
+    """Largest of the ``BLOCK`` nodes of a row."""
+    top = -np.inf
+    for node in range(row << BLOCK_BITS, (row + 1) << BLOCK_BITS):
+        top = max(top, nodes[node])
+    return top
+
+
+@njit(cache=True, nogil=True)
+def peak_write(nodes: Floats, blocks: Blocks, slots: Ints, values: Floats) -> None:
     """Set the signals of live ``slots`` (n,) to ``values`` (n,), the last of equal slots winning; mend the maxima.
 
-    A block is looked through only where its largest signal got smaller, and a path ends where a maximum stays.
+    ``nodes``: the levels of a tree one after another, see ``Peak``. A block is looked through only where its largest
+    signal got smaller, and a path ends where a maximum stays.
     """
     signals, generations = blocks
     count = slots.size
-    one, block_bits = np.uint64(1), np.uint64(3)
+    bits = np.uint64(BLOCK_BITS)
     flat = signals.reshape(-1)
-    parents = np.empty(count, np.uint64)
     # Whether the slot may hold the largest signal: looked up in a loop of its own, without branches, so that its
     # cache misses overlap; in the next one each would be waited for.
     held = np.empty(count, np.bool_)
     for i in range(count):
+        # Unsigned, for numba asks of every signed index whether it counts from the end.
         slot = np.uint64(slots[i])
-        held[i] = flat[slot] == nodes[np.uint64(leaf) + (slot >> block_bits)]
+        held[i] = flat[slot] == nodes[slot >> bits]
         flat[slot] = values[i]
+    changed = np.empty(count, np.int64)
     kept = 0
     for i in range(count):
-        block = slots[i] >> 3
-        node = np.uint64(leaf + block)
-        before = nodes[node]
+        block = slots[i] >> BLOCK_BITS
+        before = nodes[block]
         top = before
         if values[i] >= before and flat[slots[i]] == values[i]:  # not where a later one of equal slots is lower
             top = values[i]
         elif held[i]:
-            top = top_of(signals, generations, block)
+            top = top_of(signals, generations, block, before)
         if top != before:
-            nodes[node] = top
-            parents[kept] = node >> one
+            nodes[block] = top
+            changed[kept] = block
             kept += 1
-    count = kept
-    while count > 0 and parents[0] > 0:
-        kept = 0
+    first = 0  # row of the level
+    width = signals.shape[0]
+    while width > 1 and kept > 0:
+        count, kept = kept, 0
+        width = (width + BLOCK - 1) >> BLOCK_BITS
         for i in range(count):
-            parent = parents[i]
-            left, right = nodes[parent << one], nodes[(parent << one) + one]
-            top = left if left > right else right
-            before = nodes[parent]
-            nodes[parent] = top
-            parents[kept] = parent >> one
-            kept += int(before != top)
-        count = kept
+            row = changed[i] >> BLOCK_BITS
+            top = row_top(nodes, first + row)
+            node = ((first + width) << BLOCK_BITS) + row
+            if nodes[node] != top:
+                nodes[node] = top
+                changed[kept] = row
+                kept += 1
+        first += width
 
 
 @njit(cache=True, nogil=True)
-def peak_mend(nodes: Floats, leaf: int, blocks: Blocks, start: int, stop: int) -> None:
+def peak_mend(nodes: Floats, blocks: Blocks, start: int, stop: int) -> None:
     """Mend the maxima above the slots start … stop − 1, whose signals and generations were written."""
     signals, generations = blocks
-    width = signals.shape[1]
-    low = start // width
-    high = (stop - 1) // width
+    low = start >> BLOCK_BITS
+    high = (stop - 1) >> BLOCK_BITS
     for block in range(low, high + 1):
-        nodes[leaf + block] = top_of(signals, generations, block)
-    low = (leaf + low) >> 1
-    high = (leaf + high) >> 1
-    while low > 0:
-        for node in range(low, high + 1):
-            nodes[node] = max(nodes[2 * node], nodes[2 * node + 1])
-        low >>= 1
-        high >>= 1
+        nodes[block] = top_of(signals, generations, block, np.inf)
+    first = 0  # row of the level
+    width = signals.shape[0]
+    while width > 1:
+        width = (width + BLOCK - 1) >> BLOCK_BITS
+        low >>= BLOCK_BITS
+        high >>= BLOCK_BITS
+        for row in range(low, high + 1):
+            nodes[((first + width) << BLOCK_BITS) + row] = row_top(nodes, first + row)
+        first += width
 
 
 @njit(cache=True, nogil=True)
@@ -179,12 +195,12 @@ def put_same(
     """Put new items that are all alike into the slots start … stop − 1: their columns, and both trees.
 
     columns: birth, generation, version, signal, relevance, each (capacity,); trees: of sums, of maxima; blocks: of
-    signals and generations (blocks, 8); stretch: leaf of the one tree and of the other, start, stop, clock;
-    numbers: signal, relevance, weight.
+    signals and generations (blocks, 64); stretch: leaf of the tree of sums, start, stop, clock; numbers: signal,
+    relevance, weight.
     """
     birth, generation, version, signals, relevances = columns
     sums, maxima = trees
-    leaf, peak_leaf, start, stop, clock = stretch
+    leaf, start, stop, clock = stretch
     signal, relevance, weight = numbers
     for slot in range(start, stop):
         birth[slot] = clock
@@ -195,7 +211,7 @@ def put_same(
         relevances[slot] = relevance
         sums[leaf + slot] = weight
     sum_mend(sums, leaf, start, stop)
-    peak_mend(maxima, peak_leaf, blocks, start, stop)
+    peak_mend(maxima, blocks, start, stop)
 
 
 @njit(cache=True, nogil=True)

@@ -5,6 +5,7 @@ See there for what each does and for the layout of a tree.
 
 import numpy as np
 
+from nser.replay.items import BLOCK, BLOCK_BITS
 from nser.replay.types import Blocks, Columns, Floats, Ints, Numbers, Stretch
 
 TOP = 512  # as in the other module: nodes of the level from which a search starts
@@ -31,10 +32,6 @@ def max_write(nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None:
     """Twin of ``kernels_numba.max_write``."""
     parents = slots + leaf
     nodes[parents] = values
-    _mend_maxima(nodes, leaf, parents)
-
-
-def _mend_maxima(nodes: Floats, leaf: int, parents: Ints) -> None:
     children = nodes.reshape(-1, 2)
     width = leaf
     while width > DENSE:
@@ -66,36 +63,49 @@ def max_mend(nodes: Floats, leaf: int, start: int, stop: int) -> None:
 
 
 def _tops(signals: Floats, generations: Ints) -> Floats:
-    top = np.where(generations & 1, signals, -np.inf)
-    # By halves: a maximum over a short axis takes ten times as long.
-    width = top.shape[1]
-    while width > 1:
-        width >>= 1
-        top = np.maximum(top[:, :width], top[:, width:])
-    return top[:, 0]
+    return np.asarray(np.maximum.reduce(np.where(generations & 1, signals, -np.inf), axis=1))
 
 
-def peak_write(nodes: Floats, leaf: int, blocks: Blocks, slots: Ints, values: Floats) -> None:
+def peak_write(nodes: Floats, blocks: Blocks, slots: Ints, values: Floats) -> None:
     """Twin of ``kernels_numba.peak_write``."""
     signals, generations = blocks
     flat = signals.reshape(-1)
-    before = nodes.take((slots >> 3) + leaf)
+    at = slots >> BLOCK_BITS
+    before = nodes.take(at)
     touched = ((values >= before) | (flat.take(slots) == before)).nonzero()[0]
     flat[slots] = values
-    if touched.size:
-        changed = slots.take(touched) >> 3
-        tops = _tops(signals.take(changed, axis=0), generations.take(changed, axis=0))
-        changed += leaf
-        nodes[changed] = tops
-        _mend_maxima(nodes, leaf, changed)
+    at = at.take(touched)
+    tops = _tops(signals.take(at, axis=0), generations.take(at, axis=0))
+    rows = nodes.reshape(-1, BLOCK)
+    start, width = 0, len(signals)
+    while True:
+        moved = (tops != nodes.take(at)).nonzero()[0]
+        if not moved.size:
+            return
+        at = at.take(moved)
+        nodes[at] = tops.take(moved)
+        if width == 1:
+            return
+        width = (width + BLOCK - 1) >> BLOCK_BITS
+        at >>= BLOCK_BITS
+        tops = np.maximum.reduce(rows.take(at, axis=0), axis=1)
+        at += (start + (width << BLOCK_BITS)) - (start >> BLOCK_BITS)
+        start += width << BLOCK_BITS
 
 
-def peak_mend(nodes: Floats, leaf: int, blocks: Blocks, start: int, stop: int) -> None:
+def peak_mend(nodes: Floats, blocks: Blocks, start: int, stop: int) -> None:
     """Twin of ``kernels_numba.peak_mend``."""
     signals, generations = blocks
-    low, high = start // signals.shape[1], (stop - 1) // signals.shape[1] + 1
-    nodes[leaf + low : leaf + high] = _tops(signals[low:high], generations[low:high])
-    max_mend(nodes, leaf, low, high)
+    low, high = start >> BLOCK_BITS, ((stop - 1) >> BLOCK_BITS) + 1
+    nodes[low:high] = _tops(signals[low:high], generations[low:high])
+    rows = nodes.reshape(-1, BLOCK)
+    first, width = 0, len(signals)  # row of the level, and how many nodes it has
+    while width > 1:
+        width = (width + BLOCK - 1) >> BLOCK_BITS
+        low, high = low >> BLOCK_BITS, ((high - 1) >> BLOCK_BITS) + 1
+        above = (first + width) << BLOCK_BITS
+        nodes[above + low : above + high] = np.maximum.reduce(rows[first + low : first + high], axis=1)
+        first += width
 
 
 def put_one(nodes: Floats, node: int, weight: float) -> None:
@@ -113,13 +123,13 @@ def put_same(
     """Twin of ``kernels_numba.put_same``."""
     birth, generation, version, signals, relevances = columns
     sums, maxima = trees
-    leaf, peak_leaf, start, stop, clock = stretch
+    leaf, start, stop, clock = stretch
     birth[start:stop] = clock
     generation[start:stop] = (generation[start:stop] + 1) | 1
     version[start:stop] = -1
     signals[start:stop], relevances[start:stop], sums[leaf + start : leaf + stop] = numbers
     sum_mend(sums, leaf, start, stop)
-    peak_mend(maxima, peak_leaf, blocks, start, stop)
+    peak_mend(maxima, blocks, start, stop)
 
 
 def look(nodes: Floats, leaf: int, generation: Ints, birth: Ints, slots: Ints, clock: int) -> tuple[Floats, Ints, Ints]:
@@ -164,12 +174,17 @@ def sum_find(nodes: Floats, leaf: int, targets: Floats) -> Ints:
 
 def admit(slots: Ints, generations: Ints, current: Ints, values: Floats) -> tuple[int, int, int, float]:
     """Twin of ``kernels_numba.admit``."""
+    if not slots.size:
+        return 0, 0, 0, -np.inf
+    largest = np.maximum.reduce(values)
     # Not 0 ≤ value < inf rather than its opposite, so that NaN is a fault too; negative slots are huge unsigned ones.
-    if slots.size and not (
-        values.min() >= 0.0 and values.max() < np.inf and slots.view(np.uint64).max() < current.size
+    if not (
+        np.minimum.reduce(values) >= 0.0
+        and largest < np.inf
+        and np.maximum.reduce(slots.view(np.uint64)) < current.size
     ):
         wrong_slot = (slots < 0) | (slots >= current.size)
         position = int((wrong_slot | ~((values >= 0.0) & (values < np.inf))).argmax())
         return (1 if wrong_slot[position] else 2), position, 0, 0.0
-    stale = (generations != current.take(slots)) | (generations & 1 == 0)
-    return 0, 0, int(np.count_nonzero(stale)), float(values.max(initial=-np.inf))
+    fresh = (generations == current.take(slots)) & generations & 1
+    return 0, 0, len(slots) - int(np.count_nonzero(fresh)), float(largest)

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from nser.replay.items import BLOCK
 from nser.replay.types import Blocks, Columns, Floats, Ints, Numbers, Stretch
 
 
@@ -22,8 +23,8 @@ class Kernels(Protocol):
     def max_write(self, nodes: Floats, leaf: int, slots: Ints, values: Floats) -> None: ...  # noqa: D102
     def sum_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
     def max_mend(self, nodes: Floats, leaf: int, start: int, stop: int) -> None: ...  # noqa: D102
-    def peak_write(self, nodes: Floats, leaf: int, blocks: Blocks, slots: Ints, values: Floats) -> None: ...  # noqa: D102
-    def peak_mend(self, nodes: Floats, leaf: int, blocks: Blocks, start: int, stop: int) -> None: ...  # noqa: D102
+    def peak_write(self, nodes: Floats, blocks: Blocks, slots: Ints, values: Floats) -> None: ...  # noqa: D102
+    def peak_mend(self, nodes: Floats, blocks: Blocks, start: int, stop: int) -> None: ...  # noqa: D102
     def put_one(self, nodes: Floats, node: int, weight: float) -> None: ...  # noqa: D102
     def put_same(  # noqa: D102
         self,
@@ -69,7 +70,7 @@ class Tree:
     @property
     def root(self) -> float:
         """Sum or maximum over all slots."""
-        return float(self.nodes[1])
+        return self.nodes.item(1)
 
     @property
     def leaves(self) -> Floats:
@@ -133,27 +134,32 @@ class MaxTree(Tree):
 
 
 class Peak:
-    """Exact maximum of the signals of the live slots: a tree over blocks of slots that lie in one cache line.
+    """Exact maximum of the signals of the live slots: a wide tree over blocks of slots.
 
-    It reads the columns themselves, ``signals`` and ``generations`` (blocks, 8): who writes them tells it. That is an
-    eighth of a tree over slots, and small enough to stay near the processor.
+    It reads the columns themselves, ``signals`` and ``generations`` (blocks, 64): who writes them tells it. ``nodes``
+    holds its levels one after another, each filled up to a whole number of rows of 64: the maximum of each block, of
+    each row of these, and so on to the root. Nearly every write ends in the lowest level, for a signal that is not
+    the largest of its block changes nothing; and that level is small enough to stay near the processor.
     """
 
     def __init__(self, signals: Floats, generations: Ints, kernels: Kernels) -> None:
         self.blocks: Blocks = (signals, generations)
         self.kernels = kernels
-        self.leaf = 1 << (len(signals) - 1).bit_length()
-        self.nodes: Floats = np.full(2 * self.leaf, -np.inf)
+        self._root, width = 0, len(signals)
+        while width > 1:
+            width = -(-width // BLOCK)
+            self._root += width * BLOCK
+        self.nodes: Floats = np.full(self._root + BLOCK, -np.inf)
 
     @property
     def root(self) -> float:
         """The maximum; −inf when no slot is live."""
-        return float(self.nodes[1])
+        return self.nodes.item(self._root)
 
     def write(self, slots: Ints, values: Floats) -> None:
         """Set the signals of live ``slots`` (n,) to ``values`` (n,), in their column too; the last of equals wins."""
-        self.kernels.peak_write(self.nodes, self.leaf, self.blocks, slots, values)
+        self.kernels.peak_write(self.nodes, self.blocks, slots, values)
 
     def mend(self, start: int, stop: int) -> None:
         """The columns of the slots start … stop − 1 (at least one, no wrap) were written."""
-        self.kernels.peak_mend(self.nodes, self.leaf, self.blocks, start, stop)
+        self.kernels.peak_mend(self.nodes, self.blocks, start, stop)

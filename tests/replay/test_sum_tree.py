@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nser.replay import kernels_numba, kernels_numpy
+from nser.replay.items import BLOCK
 from nser.replay.sum_tree import Kernels, MaxTree, Peak, SumTree, kernels
 
 BOTH = [cast(Kernels, kernels_numba), cast(Kernels, kernels_numpy)]
@@ -108,12 +109,12 @@ def test_admit_twins_agree(data: st.DataObject) -> None:
     assert BOTH[0].admit(slots, meant, current, values) == BOTH[1].admit(slots, meant, current, values)
 
 
-@pytest.mark.parametrize("capacity", [1, 7, 8, 9, 1000, 20_000])
+@pytest.mark.parametrize("capacity", [1, 7, 64, 65, 4096, 4097, 20_000, 300_000])
 def test_the_peak_is_the_largest_live_signal_on_both_kernels(capacity: int) -> None:
-    """Through writes with equal slots, deaths and refills, in trees below and above the narrow levels."""
+    """Through writes with equal slots, deaths and refills, in trees of one level to four."""
     rng = np.random.default_rng(capacity)
-    blocks = -(-capacity // 8)
-    peaks = [Peak(np.zeros((blocks, 8)), np.zeros((blocks, 8), np.int64), one) for one in BOTH]
+    shape = (-(-capacity // BLOCK), BLOCK)
+    peaks = [Peak(np.zeros(shape), np.zeros(shape, np.int64), one) for one in BOTH]
     for turn in range(60):
         live = np.flatnonzero(peaks[0].blocks[1].reshape(-1)[:capacity] & 1)
         low = int(rng.integers(capacity))

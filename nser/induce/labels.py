@@ -19,6 +19,7 @@ from torch import Tensor
 from nser.experience.trajectories import Trajectories
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary
+from nser.induce.kinds import numbered
 from nser.induce.splits import split_return
 
 Label = Literal["progress", "return", "success"]
@@ -77,24 +78,11 @@ def progress(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -
     steps, after = trajectories.steps(), trajectories.next_steps()
     valuation = Valuation.over(vocabulary, steps)
     both = torch.cat([valuation.codes(steps), valuation.codes(after)]).numpy()
-    now, then = np.split(_numbered(both), 2)
+    now, then = np.split(numbered(both), 2)
 
     values = _values(trajectories, now, then, gamma)
     ahead = np.where(trajectories.terminated, 0.0, values[then])
     return np.asarray(trajectories.rewards + gamma * ahead - values[now], np.float64)
-
-
-def _numbered(codes: NDArray[np.int16]) -> NDArray[np.int64]:
-    """[M] a number for each different row of [M, K] codes, from 0."""
-    base = int(codes.max(initial=0)) + 1
-    if codes.shape[1] * np.log2(max(base, 2)) < 62:
-        # As digits of one number: sorting numbers is ten times faster than sorting rows.
-        digits = base ** np.arange(codes.shape[1], dtype=np.int64)
-        codes_as_one = codes.astype(np.int64) @ digits
-        numbers = np.unique(codes_as_one, return_inverse=True)[1]
-    else:
-        numbers = np.unique(codes, axis=0, return_inverse=True)[1]
-    return np.asarray(numbers, np.int64).reshape(-1)
 
 
 def _values(

@@ -9,6 +9,7 @@ is not part of the rule.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,7 @@ class SymbolicProposer:
 
     name = "symbolic"
     rounds = 0
+    guesses = False  # its cuts were found on the shown episodes
 
     def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
         """Rules in the surface language, best first; empty where nothing has evidence. Always from scratch."""
@@ -90,13 +92,13 @@ def _beam(table: Literals, rows: Mask, action: str | None, evidence: Evidence) -
     """Bodies of at most `max_literals` literals for one action, made simple, the worthiest first."""
     settings = evidence.settings
     stratum = Stratum(table, rows, evidence.outcomes, settings.min_firings)
-    beam: dict[tuple[int, ...], Mask] = {(): np.ones(int(rows.sum()), np.bool_)}
-    best: dict[bytes, tuple[float, tuple[int, ...]]] = {}  # by the rows on which a body fires
+    beam: dict[tuple[int, ...], Mask] = {(): stratum.fires(())}
+    best: dict[bytes, tuple[float, tuple[int, ...]]] = {}  # by the kinds of rows on which a body fires
     for _ in range(settings.max_literals + 1):
         scored = []
-        for columns, fires in beam.items():
-            worth = stratum.worth(columns, fires)
-            key = np.packbits(fires).tobytes()
+        worths = stratum.worth(list(beam), np.stack(list(beam.values()))).tolist()
+        for (columns, fires), worth in zip(beam.items(), worths, strict=True):
+            key = fires.tobytes()
             if key not in best or (worth > best[key][0] and len(columns) <= len(best[key][1])):
                 best[key] = (worth, columns)
                 scored.append((columns, fires))
@@ -107,11 +109,14 @@ def _beam(table: Literals, rows: Mask, action: str | None, evidence: Evidence) -
     for worth, columns in sorted(best.values(), key=lambda item: (-item[0], len(item[1])))[: 4 * POOL]:
         if worth > 0:
             short = simpler(columns, stratum)
-            inside = stratum.fires(short)
-            fires = np.zeros(len(rows), np.bool_)
-            fires[rows] = inside
-            bodies[short] = Body(short, action, fires, stratum.worth(short, inside))
-    return list(bodies.values())[:POOL]
+            if short not in bodies:
+                inside = stratum.fires(short)
+                fires = np.zeros(len(rows), np.bool_)
+                fires[rows] = inside[stratum.kinds]
+                bodies[short] = Body(short, action, fires, float(stratum.worth([short], inside[None])[0]))
+                if len(bodies) == POOL:
+                    break
+    return list(bodies.values())
 
 
 def _extend(
@@ -123,11 +128,14 @@ def _extend(
     worth = stratum.extended([columns for columns, _ in scored], np.stack([mask for _, mask in scored]))
     order = np.argsort(-worth, axis=None, kind="stable")[: 4 * width]
     longer: dict[tuple[int, ...], Mask] = {}
-    for body, column in zip(*np.unravel_index(order, worth.shape), strict=True):
-        if not np.isfinite(worth[body, column]) or len(longer) == width:
+    for place in order.tolist():
+        body, column = divmod(place, worth.shape[1])
+        if not math.isfinite(worth[body, column]) or len(longer) == width:
             break
         columns, mask = scored[body]
-        longer.setdefault(tuple(sorted((*columns, int(column)))), mask & stratum.inside[:, column])
+        extended = tuple(sorted((*columns, column)))
+        if extended not in longer:
+            longer[extended] = mask & stratum.inside[:, column]
     return longer
 
 
@@ -138,20 +146,28 @@ def greedy_cover(bodies: Sequence[Body], outcomes: NDArray[np.float64], most: in
     """
     free = np.isfinite(outcomes)
     chosen: list[Body] = []
-    rest = list(bodies)
+    rest = [(body, _gain(body, free, outcomes, least)) for body in bodies]
     while rest and len(chosen) < most:
-        gains = []
-        for body in rest:
-            new = outcomes[body.fires & free]
-            sums = np.array([len(new), new.sum(), (new**2).sum()])
-            gains.append(float(raw_worth(sums, least)) * np.sqrt(len(new)) if len(new) else -np.inf)
-        best = int(np.argmax(gains))
-        if gains[best] <= 0:
+        best = int(np.argmax([gain for _, gain in rest]))
+        body, gain = rest.pop(best)
+        if gain <= 0:
             break
-        chosen.append(rest.pop(best))
-        free &= ~chosen[-1].fires
-        rest = [body for body in rest if body.action != chosen[-1].action or not _alike(body.fires, chosen[-1].fires)]
+        chosen.append(body)
+        claimed = body.fires & free
+        free &= ~body.fires
+        rest = [
+            (other, _gain(other, free, outcomes, least) if (other.fires & claimed).any() else gain)
+            for other, gain in rest
+            if other.action != body.action or not _alike(other.fires, body.fires)
+        ]
     return chosen
+
+
+def _gain(body: Body, free: Mask, outcomes: NDArray[np.float64], least: int) -> float:
+    """n · bound over the free rows on which a body fires."""
+    new = outcomes[body.fires & free]
+    sums = np.array([len(new), new.sum(), (new**2).sum()])
+    return float(raw_worth(sums, least)) * np.sqrt(len(new)) if len(new) else -np.inf
 
 
 def _alike(one: Mask, other: Mask) -> bool:

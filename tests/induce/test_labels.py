@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nser.induce.labels import _numbered, progress, return_to_go, success
+from nser.induce.kinds import numbered
+from nser.induce.labels import progress, return_to_go, success
 from tests.induce.planted import CHAIN, LEAVES, NUMBERS, ROOMS, play
 
 
@@ -67,6 +68,6 @@ def test_kinds_are_told_apart_by_every_column_whatever_their_number() -> None:
     generator = np.random.default_rng(0)
     for columns in (1, 8, 70):
         codes = generator.integers(2, size=(300, columns)).astype(np.int16)
-        found = _numbered(codes)
+        found = numbered(codes)
         same = (codes[:, None] == codes[None]).all(2)
         np.testing.assert_array_equal(found[:, None] == found[None], same)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from nser.experience.trajectories import Trajectories
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Predicate, Vocabulary, number, predicate
 from nser.induce.evidence import Evidence
-from nser.induce.literals import candidate_literals
+from nser.induce.literals import Literals, candidate_literals
 from nser.induce.settings import InductionSettings
 from nser.induce.simpler import Stratum, simpler
 from nser.induce.symbolic import SymbolicProposer, greedy_cover, search
 from nser.rules.parse import parse_rules
 from nser.rules.printer import print_formula
 from nser.rules.signature import PredicateSignature
+from nser.rules.syntax import Atom, Variable
 from nser.rules.walk import conjuncts
 
 LITERALS = 12
@@ -130,6 +135,32 @@ def test_two_negations_and_an_implied_literal_become_one_atom() -> None:
     wordy = ("door(t, locked)", "~door(t, open)", "~ahead(t, key)", "~ahead(t, empty)")
     found = simpler(tuple(sorted(names.index(name) for name in wordy)), stratum)
     assert {names[column] for column in found} == {"door(t, locked)", "ahead(t, wall)"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**16), st.integers(1, 60), st.integers(1, 6))
+def test_bodies_are_worth_over_kinds_of_rows_what_they_are_worth_row_by_row(seed: int, rows: int, width: int) -> None:
+    generator = np.random.default_rng(seed)
+    formulas = tuple(Atom(f"p{k}", (Variable("t"),)) for k in range(width))
+    table = Literals(formulas, generator.random((rows, width)) < 0.5, generator.uniform(0.5, 1, width))
+    chosen, outcomes = generator.random(rows) < 0.8, generator.normal(size=rows)
+    chosen[0] = True
+    stratum = Stratum(table, chosen, outcomes, 3)
+    assert len(stratum.inside) <= min(2**width, int(chosen.sum()))
+    bodies = [body for size in range(3) for body in combinations(range(width), size)]
+    found = stratum.worth(bodies, np.stack([stratum.fires(body) for body in bodies]))
+    longer = stratum.extended([()], stratum.fires(())[None])[0]
+    for body, worth in zip(bodies, found, strict=True):
+        fires = table.truth[chosen][:, list(body)].all(1)
+        np.testing.assert_array_equal(stratum.fires(body)[stratum.kinds], fires)
+        own = outcomes[chosen][fires]
+        expected = -np.inf
+        if len(own) >= 3:
+            expected = (own.mean() - 2 * own.std() / np.sqrt(len(own))) * np.sqrt(len(own))
+            expected *= table.prices[list(body)].prod() ** np.sign(expected)
+        assert worth == pytest.approx(expected, abs=1e-9)
+        if len(body) == 1:
+            assert longer[body[0]] == pytest.approx(worth, abs=1e-9)
 
 
 def test_a_number_stands_in_a_body_only_where_it_raises_the_worth_clearly() -> None:

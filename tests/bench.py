@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import bench_background, bench_envs, bench_evaluator, bench_hosts, bench_replay, bench_train
+from tests import bench_background, bench_envs, bench_evaluator, bench_hosts, bench_replay, bench_rollouts, bench_train
 
 BENCHES: dict[str, Callable[[], dict[str, float]]] = {
     "background": bench_background.run,
@@ -21,6 +21,7 @@ BENCHES: dict[str, Callable[[], dict[str, float]]] = {
     "evaluator": bench_evaluator.run,
     "hosts": bench_hosts.run,
     "replay": bench_replay.run,
+    "rollouts": bench_rollouts.run,
     "training": bench_train.run,
 }
 OUTPUT = Path("bench.json")

@@ -129,11 +129,11 @@ def write_record(shard: Shard, offset: int, rollout: Rollout, texts: Texts) -> N
     if not isinstance(rollout.advantage, float):
         shard.floats[at : at + tokens] = rollout.advantage
         at += tokens
-    shard.bytes[WORD * at : WORD * at + tokens] = rollout.response_mask
-    at += _words(tokens)
-    for text in texts:
-        shard.bytes[WORD * at : WORD * at + len(text)] = np.frombuffer(text, np.uint8)
-        at += _words(len(text))
+    for part in (rollout.response_mask.view(np.uint8), *(np.frombuffer(text, np.uint8) for text in texts)):
+        if len(part):
+            shard.words[at + _words(len(part)) - 1] = 0  # the last word may be filled in part only
+            shard.bytes[WORD * at : WORD * at + len(part)] = part
+        at += _words(len(part))
 
 
 def rows_of(

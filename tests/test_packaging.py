@@ -24,7 +24,7 @@ def tree() -> set[str]:
     }
     for folder in LINKED:
         files |= {Path("nser") / file.relative_to(ROOT) for file in (ROOT / folder).rglob("*")}
-    kept = {".py", ".lark", ".html", ".css", ".js", ".typed", ".txt", ".md", ".j2"}
+    kept = {".py", ".lark", ".rules", ".html", ".css", ".js", ".typed", ".txt", ".md", ".j2"}
     return {str(file) for file in files if file.suffix in kept or file.name == "py.typed"}
 
 

@@ -2,20 +2,23 @@
 
 study.json          settings, versions of the packages, the command line
 evaluations.jsonl   one JSON object a line, the keys of `ROW`; whole cells only, so that what is there is done
+study.lock          held by the process that runs the study
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nser.files import write_text
 from nser.runs.directory import versions
-from nser.study.errors import DifferentStudyError, NoStudyError
+from nser.study.errors import DifferentStudyError, NoStudyError, StudyBusyError
 from nser.study.settings import EXTENDABLE, StudySettings
 
 Row = dict[str, Any]
@@ -83,6 +86,19 @@ class StudyDirectory:
             "command": " ".join(["nser", *sys.argv[1:]]),
         }
         write_text(self.config, json.dumps(content, indent=2) + "\n")
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keeps other processes from running this study meanwhile. Raises `StudyBusyError` where one does.
+
+        The system lets go of the lock when its holder ends, however it ends.
+        """
+        with (self.path / "study.lock").open("w") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise StudyBusyError(self.path) from error
+            yield
 
     def finished(self) -> set[Cell]:
         """The cells that are done."""

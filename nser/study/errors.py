@@ -62,6 +62,33 @@ class NoStudyError(StudyError):
         return f"{self.path} is no study: {self.reason}; name a directory that `nser study` made"
 
 
+class StudyBusyError(StudyError):
+    """Another process runs the study in `path`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"another process is running the study in {self.path}; wait for it, or take another directory"
+
+
+class WorkerDiedError(StudyError):
+    """A worker process ended without a word, as one does that the system killed for want of memory."""
+
+    exit_code = 1
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return (
+            f"a worker process of the study in {self.path} died, probably for want of memory; finished cells are kept: "
+            "start it again with fewer --workers, or with a smaller stack_size or buffer_size"
+        )
+
+
 class NothingKnownError(StudyError):
     """A condition needs a file that the `vocabulary` lacks, with this `ending`; the `known` vocabularies have one."""
 

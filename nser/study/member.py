@@ -12,6 +12,7 @@ from nser.agents.replay_buffer import Scorer
 from nser.induce.evidence import has_contrast
 from nser.induce.loop import induce
 from nser.induce.proposing import Proposer
+from nser.replay.draw import Draw
 from nser.replay.index import ReplayIndex
 from nser.rules.ruleset import RuleSet
 from nser.runs.session import Streams
@@ -105,7 +106,7 @@ class Member:
         self.index.relate(slots, scores, self.scorer.version)
 
 
-def drawn(members: list[Member], batch: int) -> tuple[list, Ints, NDArray[np.float64]]:
+def drawn(members: list[Member], batch: int) -> tuple[list[Draw], Ints, NDArray[np.float64]]:
     """A draw of each member; slots [S, batch] and importance weights [S, batch]. A step of every index's clock."""
     draws = [member.index.draw(batch) for member in members]
     for member in members:

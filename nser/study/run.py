@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache
 from multiprocessing.queues import SimpleQueue
@@ -17,6 +19,7 @@ from nser.induce.symbolic import SymbolicProposer
 from nser.study.beforehand import events_beforehand, rules_beforehand
 from nser.study.cells import Cell, Row, StudyDirectory
 from nser.study.conditions import Condition, condition_of
+from nser.study.errors import WorkerDiedError
 from nser.study.explorers import explorer_of
 from nser.study.settings import StudySettings
 from nser.study.single import SingleRun
@@ -33,21 +36,20 @@ def run_study(settings: StudySettings, directory: Path, report: Report) -> None:
     """Run every cell of `settings` that `directory` does not hold yet, and add its rows to `evaluations.jsonl`.
 
     A stack's rows are written once all its cells are done; a study that is interrupted begins its unfinished stacks
-    again. Raises `DifferentStudyError`, `StudyError` and `UnknownEnvironmentError`.
+    again. Raises `StudyError` (its subclasses say what is wrong) and `UnknownEnvironmentError`.
     """
     conditions = [condition_of(name) for name in settings.conditions]
     check_world(settings, conditions)
     study = StudyDirectory(directory)
     study.open(settings)
-    jobs = pending(settings, conditions, study.finished())
-    progress = _Progress(report, settings.steps * sum(len(job.seeds) for job in jobs))
-    progress.tell("")
-    if not jobs:
-        return
-    if settings.workers == 1 or len(jobs) == 1:
-        _run_here(settings, study, jobs, progress)
-    else:
-        _run_in_processes(settings, study, jobs, progress)
+    with study.claimed():
+        jobs = pending(settings, conditions, study.finished())
+        progress = _Progress(report, settings.steps * sum(len(job.seeds) for job in jobs))
+        progress.tell("")
+        if settings.workers == 1 or len(jobs) <= 1:
+            _run_here(settings, study, jobs, progress)
+        else:
+            _run_in_processes(settings, study, jobs, progress)
 
 
 def check_world(settings: StudySettings, conditions: Sequence[Condition]) -> None:
@@ -147,9 +149,16 @@ def _run_in_processes(
             while not reports.empty():
                 progress.advance(*reports.get())
             for future in ended:
-                study.append(future.result())
+                study.append(_rows_of(future, study.path))
                 del waiting[future]
             progress.tell(", ".join(_named(job) for future, job in waiting.items() if future.running()))
+
+
+def _rows_of(future: Future[list[Row]], path: Path) -> list[Row]:
+    try:
+        return future.result()
+    except BrokenProcessPool as error:
+        raise WorkerDiedError(path) from error
 
 
 @contextmanager
@@ -171,6 +180,7 @@ _reports: SimpleQueue[tuple[int, int]] | None = None
 
 
 def _prepare(reports: SimpleQueue[tuple[int, int]]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends its workers
     global _reports  # noqa: PLW0603 - a worker process has one
     _reports = reports
 

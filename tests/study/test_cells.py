@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nser.study.cells import ROW, Cell, StudyDirectory, read_rows, read_settings
-from nser.study.errors import DifferentStudyError, NoStudyError
+from nser.study.errors import DifferentStudyError, NoStudyError, StudyBusyError
 from nser.study.settings import StudySettings, study_settings
 
 
@@ -43,6 +43,14 @@ def test_another_study_in_its_place_is_refused_and_nothing_changed(tmp_path: Pat
     with pytest.raises(DifferentStudyError, match="env is 'E' there, 'F' was asked; steps is 60000 there, 9 was asked"):
         study.open(settings(env="F", steps=9))
     assert study.config.read_bytes() == before
+
+
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    study, other = StudyDirectory(tmp_path), StudyDirectory(tmp_path)
+    with study.claimed(), pytest.raises(StudyBusyError, match="another process is running the study"), other.claimed():
+        pass
+    with other.claimed():
+        pass
 
 
 def test_rows_are_appended_and_whole_cells_are_done(tmp_path: Path) -> None:

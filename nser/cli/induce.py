@@ -56,6 +56,8 @@ def command(
 
     Exit code 1 where none is kept.
     """
+    from dataclasses import asdict
+
     from nser.induce.cassette import Cassette
     from nser.induce.chat import ChatSettings
     from nser.induce.evidence import Evidence, has_contrast
@@ -88,7 +90,8 @@ def command(
         save_rules(output, found.ruleset)
     if as_json:
         verdicts = [verdict.as_dict() for verdict in found.verdicts]
-        print_json({"kept": [rule.name for rule in found.ruleset.rules], "verdicts": verdicts})
+        fits = [asdict(one) for one in found.fits]
+        print_json({"kept": [rule.name for rule in found.ruleset.rules], "verdicts": verdicts, "fits": fits})
     else:
         _print(found)
         _print_cost(proposer)

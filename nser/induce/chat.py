@@ -11,7 +11,14 @@ from nser.induce.decoding import decoding_grammar
 from nser.induce.evidence import Evidence
 from nser.induce.joining import joined
 from nser.induce.model import BudgetError, Model, ModelError
-from nser.induce.prompt import INDUCE, REPAIR, Message, induction_messages, repair_messages, template_version
+from nser.induce.prompt import (
+    REPAIR,
+    Message,
+    induction_messages,
+    induction_template,
+    repair_messages,
+    template_version,
+)
 from nser.rules.grammar import Engine
 from nser.rules.store import RuleSet
 from nser.rules.verdict import Verdict
@@ -81,6 +88,7 @@ class ChatProposer:
         self.model, self.settings = model, settings or ChatSettings()
         self.name = model.name
         self.rounds = self.settings.repairs
+        self.guesses = True
         self.cassette = cassette
         self.spent = Spent()
         self.failures: list[ModelError] = []
@@ -99,7 +107,7 @@ class ChatProposer:
         """The answers of the first round, joined; raises a `ModelError` only where not one call succeeded."""
         self.spent, self.failures = Spent(), []
         self._asked = self.messages(evidence, previous)
-        answers = self._ask(self._asked, INDUCE, evidence, self.settings.samples)
+        answers = self._ask(self._asked, induction_template(evidence), evidence, self.settings.samples)
         if not answers and self.failures:
             raise self.failures[-1]
         self._answer = joined(answers)

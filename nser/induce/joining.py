@@ -41,7 +41,7 @@ class Competing:
 
     def __init__(self, model: Proposer, symbolic: Proposer) -> None:
         self.model, self.symbolic = model, symbolic
-        self.name, self.rounds = f"both:{model.name}", model.rounds
+        self.name, self.rounds, self.guesses = f"both:{model.name}", model.rounds, model.guesses
         self.last_error: ModelError | None = None
 
     def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:

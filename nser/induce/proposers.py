@@ -27,6 +27,7 @@ class RecordedProposer:
     """Proposes the text of a file: an answer that was kept, or one that a person wrote."""
 
     rounds = 0
+    guesses = True
 
     def __init__(self, path: Path) -> None:
         try:

@@ -14,11 +14,13 @@ class Proposer(Protocol):
     """Whoever reads episodes and writes rules: the symbolic learner, a language model, a file, two of them.
 
     `name` stands in the provenance of what it proposes; `rounds` is how often it wants to mend what was refused.
-    What it writes is text and nothing more: the loop parses it, and data have the last word.
+    `guesses` tells that its learnable thresholds are guesses: they are fitted on the shown episodes before data judge
+    the rules. What it writes is text and nothing more: the loop parses it, and data have the last word.
     """
 
     name: str
     rounds: int
+    guesses: bool
 
     def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
         """Text that holds rules; `previous` are those in force. Raises a `ModelError` where there is no answer."""

@@ -23,8 +23,9 @@ from nser.induce.naming import rule_name
 from nser.induce.simpler import Stratum, raw_worth, simpler
 from nser.rules.printer import print_rule
 from nser.rules.ruleset import RuleSet
-from nser.rules.syntax import GOOD, And, Atom, Constant, Formula, Rule, Truth, Variable
+from nser.rules.syntax import GOOD, VARIABLES, And, Atom, Constant, Formula, Rule, Truth, Variable
 from nser.rules.verdict import Verdict
+from nser.rules.walk import renamed
 
 POOL = 12  # bodies of each action that go into the cover
 ALIKE = 0.8  # share of their joint firings that two bodies of one action have in common when they are one rule
@@ -60,7 +61,7 @@ class SymbolicProposer:
         for body in chosen:
             formulas = [literals[column] for column in body.columns]
             name = rule_name(formulas, body.action, taken)
-            lines.append(print_rule(_rule(name, formulas, body.action)))
+            lines.append(print_rule(_rule(name, formulas, body.action, evidence.vocabulary.sort)))
         return "\n".join(lines)
 
     def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
@@ -174,10 +175,11 @@ def _alike(one: Mask, other: Mask) -> bool:
     return bool((one & other).sum() >= ALIKE * (one | other).sum())
 
 
-def _rule(name: str, formulas: Sequence[Formula], action: str | None) -> Rule:
-    step = Variable("t")
-    parts = list(formulas)
+def _rule(name: str, formulas: Sequence[Formula], action: str | None, sort: str) -> Rule:
+    variable = VARIABLES[sort]
+    step = Variable(variable)
+    parts = [renamed(formula, "t", variable) for formula in formulas]
     if action is not None:
         parts.append(Atom(ACTION_IS, (step, Constant(action))))
     body = Truth(True) if not parts else parts[0] if len(parts) == 1 else And(tuple(parts))
-    return Rule(name, body, Atom(GOOD, (step,)))
+    return Rule(name, body, Atom(GOOD, (step,)), variable=variable, sort=sort)

@@ -82,6 +82,7 @@ class Talker:
 
     name = "talker"
     rounds = 0
+    guesses = False
 
     def __init__(self, text: str) -> None:
         self.text = text

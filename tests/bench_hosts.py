@@ -295,7 +295,8 @@ def main() -> None:
         if key.endswith(": nser"):
             continue
         ratio = found.get(f"{key}, : nser")
-        print(f"{key:<48}{value:>10,.1f}" + (f"   ({ratio:.2f})" if ratio is not None else ""))
+        figure = f"{value:.2f}" if " : " in key else f"{value:,.1f}"
+        print(f"{key:<48}{figure:>10}" + (f"   ({ratio:.2f})" if ratio is not None else ""))
 
 
 if __name__ == "__main__":

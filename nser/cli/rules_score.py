@@ -11,7 +11,7 @@ from rich.text import Text
 
 from nser.cli.console import err, number, out, percent, print_json
 from nser.cli.inputs import AsJson, Data, Env, InputError, RuleFile, Vocab, load_data, required_vocabulary, rule_path
-from nser.files import atomic_path
+from nser.cli.scores_file import check_scores_path, write_scores
 from nser.rules.store import load_rules
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MODES = ("support", "relevance", "violation")
 def command(
     file: RuleFile,
     data: Data,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write scores [N] and firings [N, R].")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Scores and firings: .npz, .parquet.")] = None,
     env: Env = None,
     vocab: Vocab = None,
     mode: Annotated[str, typer.Option(help="support: body × head; relevance: body; violation: body × not head.")] = (
@@ -36,13 +36,16 @@ def command(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Score transitions, write the scores to an .npz, and tell how much each rule has part in them."""
+    """Score transitions, and tell how much each rule has part in the scores.
+
+    `-o` writes them, with every firing, the episode and the step: as arrays (.npz) or as a table (.parquet).
+    """
     from nser.grounding.evaluator import Evaluator
 
     if mode not in MODES:
         raise InputError(f"found --mode {mode}, expected one of {', '.join(MODES)}")
-    if output is not None and output.suffix != ".npz":
-        raise InputError(f"found -o {output}, expected a name that ends in .npz")
+    if output is not None:
+        check_scores_path(output)
     ruleset = load_rules(rule_path(file))
     for problem in ruleset.problems:
         err.print(f"warning: {problem}", markup=False)
@@ -52,7 +55,7 @@ def command(
     firings, scores = firings_and_scores(evaluator, trajectories)
     rows = per_rule(evaluator, trajectories, firings)
     if output is not None:
-        _write(output, scores, firings, [rule.name for rule in ruleset.rules], trajectories)
+        write_scores(output, scores, firings, [rule.name for rule in ruleset.rules], trajectories)
     if as_json:
         print_json({"transitions": len(scores), "mean_score": float(scores.mean()), "mode": mode, "rules": rows})
         return
@@ -97,22 +100,6 @@ def per_rule(evaluator: Evaluator, trajectories: Trajectories, firings: NDArray[
             }
         )
     return rows
-
-
-def _write(
-    path: Path, scores: NDArray[np.float32], firings: NDArray[np.float32], names: list[str], trajectories: Trajectories
-) -> None:
-    import numpy as np
-
-    try:
-        with atomic_path(path) as beside, beside.open("wb") as stream:
-            np.savez_compressed(
-                stream, scores=scores, firings=firings, rules=np.array(names), episodes=trajectories.episodes
-            )
-    except OSError as error:
-        raise InputError(
-            f"can't write {path}: {error.strerror or error}; expected a place that can be written"
-        ) from error
 
 
 def _print(rows: list[dict[str, Any]], scores: NDArray[np.float32], output: Path | None) -> None:

@@ -180,6 +180,39 @@ def test_score_writes_what_the_evaluator_says(good: Path, data: Path, tmp_path: 
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
+def test_score_writes_a_table_with_a_row_for_each_transition(
+    good: Path, data: Path, tmp_path: Path, capsys: Capsys
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for name in ("scores.npz", "scores.parquet"):
+        as_json(capsys, "rules", "score", str(good), str(data), *VOCAB, "-o", str(tmp_path / name))
+    table = parquet.read_table(tmp_path / "scores.parquet").to_pydict()
+    assert list(table) == ["episode", "step", "score", "firing_push", "firing_pull"]
+    with np.load(tmp_path / "scores.npz") as archive:
+        assert table["episode"] == archive["episodes"].tolist()
+        assert table["step"] == archive["steps"].tolist()
+        np.testing.assert_array_equal(np.float32(table["score"]), archive["scores"])
+        for place, name in enumerate(archive["rules"].tolist()):
+            np.testing.assert_array_equal(np.float32(table[f"firing_{name}"]), archive["firings"][:, place])
+    firsts = [row for row, step in enumerate(table["step"]) if step == 0]
+    assert len(firsts) == len(set(table["episode"])) == 200
+    assert all(
+        later == earlier + 1 or later == 0 for earlier, later in zip(table["step"], table["step"][1:], strict=False)
+    )
+
+
+def test_parquet_without_its_package_is_one_sentence(
+    good: Path, data: Path, tmp_path: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "scores.parquet"
+    monkeypatch.setattr("nser.cli.scores_file.find_spec", lambda name: None)
+    code, _, err = nser(capsys, "rules", "score", str(good), str(data), *VOCAB, "-o", str(path))
+    assert code == 2
+    assert "no pyarrow" in err.replace("\n", " ")
+    assert "nser[parquet]" in err
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("suffix", ["svg", "png", "mmd"])
 def test_graph_draws(good: Path, tmp_path: Path, suffix: str, capsys: Capsys) -> None:
     rules = written(
@@ -334,7 +367,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(good: Path, data: Path, tmp_path:
         (["rules", "check", file, str(tmp_path / "no.npz"), *VOCAB], "can't read"),
         (["rules", "score", file, trajectories], "found no vocabulary"),
         (["rules", "score", file, trajectories, *VOCAB, "--mode", "loud"], "found --mode loud"),
-        (["rules", "score", file, trajectories, *VOCAB, "-o", "x.parquet"], "ends in .npz"),
+        (["rules", "score", file, trajectories, *VOCAB, "-o", "x.csv"], "ends in .npz or .parquet"),
         (["rules", "score", file, trajectories, *VOCAB, "-o", unwritable], "can't write"),
         (["rules", "graph", file, "-o", "x.gif"], "ends in .svg, .png, .mmd"),
         (["rules", "fit", file, trajectories, *VOCAB, "--label", "luck"], "found --label luck"),

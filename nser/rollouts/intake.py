@@ -35,7 +35,7 @@ class Taken(NamedTuple):
 def teaches(rollout: Rollout, threshold: float | None, part: slice = slice(None)) -> bool:
     """Whether a token of ``part`` is trained on with |advantage| > ``threshold`` (None: with any advantage)."""
     mask = rollout.response_mask[part]
-    if not mask.any():
+    if not np.count_nonzero(mask):
         return False
     if threshold is None:
         return True
@@ -46,7 +46,7 @@ def teaches(rollout: Rollout, threshold: float | None, part: slice = slice(None)
 
 def items_of(rollout: Rollout, settings: StoreSettings) -> list[Item] | Reason:
     """The items of a rollout by the unit of the store, or why there are none."""
-    if not rollout.response_mask.any():
+    if not np.count_nonzero(rollout.response_mask):
         return "nothing to train on"
     spans = [(0, len(rollout.response_mask))]
     if settings.unit == "turn":

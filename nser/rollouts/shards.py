@@ -23,12 +23,11 @@ Words = NDArray[np.int32]
 class Shard:
     """One stretch of words [size]; ``used`` of them are written; ``holders`` items need some of them.
 
-    ``floats`` and ``bytes`` are the same memory as other types, ``read_*`` views that can't be written to.
+    ``read_*`` are views as several types that can't be written to.
     """
 
     def __init__(self, words: Words, used: int = 0) -> None:
         self.words = words
-        self.floats: NDArray[np.float32] = words.view(np.float32)
         self.bytes: NDArray[np.uint8] = words.view(np.uint8)
         read = words.view()
         read.flags.writeable = False
@@ -59,19 +58,25 @@ class Shards:
         return sum(shard.words.nbytes for shard in self.by_number.values())
 
     def place(self, sizes: list[int], holders: list[int]) -> list[tuple[int, int]]:
-        """Room for records of ``sizes`` words, as (shard, offset in words) each; each is live for ``holders`` items.
+        """Room for records of ``sizes`` bytes, whole words, as (shard, offset in words); each has ``holders`` items.
 
         Raises ``OSError`` or ``MemoryError`` where there is none, nothing changed.
         """
         last, before = self.last, {number: (shard.used, shard.holders) for number, shard in self.by_number.items()}
         try:
-            return [self._place_one(size, items) for size, items in zip(sizes, holders, strict=True)]
+            return [self._place_one(size // WORD, items) for size, items in zip(sizes, holders, strict=True)]
         except BaseException:
             self.by_number = {number: self.by_number[number] for number in before}
             for number, (used, held) in before.items():
                 self.by_number[number].used, self.by_number[number].holders = used, held
             self.last = last
             raise
+
+    def write(self, place: tuple[int, int], content: bytes) -> None:
+        """Write the record that was given this ``place``."""
+        number, offset = place
+        start = WORD * offset
+        self.by_number[number].bytes[start : start + len(content)] = np.frombuffer(content, np.uint8)
 
     def release(self, numbers: Ints) -> None:
         """Items in the shards ``numbers`` (n,), one entry each, are gone; shards without any are freed."""

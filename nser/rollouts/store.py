@@ -16,7 +16,7 @@ from nser.replay import Explanation, ReplayIndex
 from nser.replay.types import Floats, Ints
 from nser.rollouts import checkpoint
 from nser.rollouts.admission import Admission, Replayed, admission
-from nser.rollouts.codec import NO_KEY, ROW, Texts, read_record, rows_of, size_of, texts_of, write_record
+from nser.rollouts.codec import NO_KEY, ROW, Record, read_record, record_of, rows_of
 from nser.rollouts.drawing import Drawing
 from nser.rollouts.errors import RolloutError
 from nser.rollouts.intake import Taken, check_versions, scores_of, signals_of, sort_out, teaches
@@ -118,8 +118,8 @@ class RolloutStore:
             relevance = scores_of(rollouts, scores)
             check_versions(rollouts, self.version)
             taken, refused = sort_out(rollouts, self.settings, self.version, self._keys)
-            texts = [texts_of(rollouts[one.position], one.position) for one in taken]
-            slots = self._store(rollouts, taken, texts, relevance)
+            records = [record_of(rollouts[one.position], one.position) for one in taken]
+            slots = self._store(rollouts, taken, records, relevance)
             for position, rollout in enumerate(rollouts):
                 self._counters.note_offer(rollout.task, refused.get(position))
             return admission(rollouts, refused, slots)
@@ -291,16 +291,15 @@ class RolloutStore:
             self.settings, self._index.state_dict(), self._rows, self._shards, self._counters, others
         )
 
-    def _store(self, rollouts: Sequence[Rollout], taken: list[Taken], texts: list[Texts], relevance: Floats) -> Ints:
+    def _store(self, rollouts: Sequence[Rollout], taken: list[Taken], records: list[Record], relevance: Floats) -> Ints:
         """Write what is taken; returns the slots of all items."""
-        sizes = [size_of(rollouts[one.position], text) for one, text in zip(taken, texts, strict=True)]
         # The last thing that may fail, for want of memory or disk.
-        places = self._shards.place(sizes, [len(one.items) for one in taken])
+        places = self._shards.place([len(record.content) for record in records], [len(one.items) for one in taken])
         rows = []
-        for one, text, place in zip(taken, texts, places, strict=True):
-            rollout = rollouts[one.position]
-            write_record(self._shards.by_number[place[0]], place[1], rollout, text)
-            rows += rows_of(one, rollout, text, place, float(relevance[one.position]), self.version)
+        for one, record, place in zip(taken, records, places, strict=True):
+            self._shards.write(place, record.content)
+            score = float(relevance[one.position])
+            rows += rows_of(one, rollouts[one.position], record, place, score, self.version)
         new = np.array(rows, ROW)
         self._let_go(max(len(self._index) + len(new) - self.settings.capacity, 0))
         slots = self._index.insert(len(new), self._drawing.folded(new["signal"], new["lag"]), new["rule_score"])

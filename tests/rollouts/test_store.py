@@ -213,12 +213,12 @@ def test_a_full_disk_is_an_error_that_changes_nothing(tmp_path: Path, monkeypatc
 
 def test_a_record_larger_than_a_shard_gets_one_of_its_own() -> None:
     shards = Shards(40, None)
-    assert shards.place([4, 30, 4, 6], [1, 1, 1, 2]) == [(0, 0), (1, 0), (2, 0), (2, 4)]
+    assert shards.place([16, 120, 16, 24], [1, 1, 1, 2]) == [(0, 0), (1, 0), (2, 0), (2, 4)]
     assert shards.allocated == 4 * (10 + 30 + 10)
     shards.release(np.array([0, 1, 2]))
     assert list(shards.by_number) == [2]
     shards.release(np.array([2, 2]))
-    assert shards.place([3], [1]) == [(3, 0)]
+    assert shards.place([12], [1]) == [(3, 0)]
 
 
 def test_a_new_store_draws_nothing() -> None:

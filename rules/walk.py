@@ -18,6 +18,7 @@ from nser.rules.syntax import (
     Or,
     Quantified,
     Temporal,
+    Term,
     Truth,
     Variable,
 )
@@ -169,8 +170,17 @@ def horizon(formula: Formula) -> tuple[int, int]:
 def substitute(formula: Formula, variable: str, constant: Constant) -> Formula:
     """Put a constant for every free occurrence of a variable; a quantifier that binds it again keeps its own."""
 
+    return _put(formula, variable, lambda _: constant)
+
+
+def renamed(formula: Formula, variable: str, name: str) -> Formula:
+    """The formula with a free variable called otherwise; its offsets stay. `name` must be bound nowhere in it."""
+    return formula if variable == name else _put(formula, variable, lambda term: Variable(name, term.offset))
+
+
+def _put(formula: Formula, variable: str, new: Callable[[Variable], Term]) -> Formula:
     def replaced(atom: Atom) -> Atom:
-        args = tuple(constant if isinstance(term, Variable) and term.name == variable else term for term in atom.args)
+        args = tuple(new(term) if isinstance(term, Variable) and term.name == variable else term for term in atom.args)
         return Atom(atom.predicate, args, atom.position)
 
     def combine(node: Formula, parts: tuple[Formula, ...]) -> Formula:

@@ -1,4 +1,4 @@
-"""`nser induce`: rules from recorded trajectories, with what became of every proposal."""
+"""`nser induce`: rules from recorded trajectories or rollouts, with what became of every proposal."""
 
 from __future__ import annotations
 
@@ -10,19 +10,31 @@ from rich.table import Table
 from rich.text import Text
 
 from nser.cli.console import err, number, out, percent, print_json
-from nser.cli.inputs import AsJson, Data, Env, InputError, Vocab, load_data, required_vocabulary
+from nser.cli.inputs import AsJson, Env, InputError, Vocab, load_data, required_vocabulary
+from nser.cli.rollout_inputs import holds_rollouts, iterate_texts, rollout_vocabulary
 from nser.cli.rules_table import rules_table
+from nser.cli.waiting import asked_model, waiting
 from nser.rules.printer import print_formula
 from nser.rules.store import save_rules
 from nser.rules.verdict import KEPT
 
 if TYPE_CHECKING:
+    from nser.induce.evidence import Evidence
     from nser.induce.loop import Induction
     from nser.induce.proposing import Proposer
+    from nser.induce.settings import InductionSettings
+
+SORTS = ("rollout", "turn")
 
 
 def command(
-    data: Data,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Trajectories (.npz, .jsonl, Minari), or rollouts: .jsonl of messages and rewards.",
+        ),
+    ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the kept rules to this .rules file.")
     ] = None,
@@ -50,42 +62,43 @@ def command(
     label: Annotated[str, typer.Option(help="What a transition was worth: progress, return or success.")] = "progress",
     gamma: Annotated[float, typer.Option(help="Discount, in (0, 1].")] = 0.99,
     max_rules: Annotated[int, typer.Option(min=1, help="Rules kept at the most.")] = 12,
+    about: Annotated[str, typer.Option(help="Of rollouts: what rules are over, rollout or turn.")] = "rollout",
     as_json: AsJson = False,
 ) -> None:
     """Propose rules from recorded episodes and keep those that held-out episodes support.
 
-    Exit code 1 where none is kept.
+    A rollout is worth its advantage, or its reward beside its group or task; whole groups are held out. Exit code 1
+    where none is kept.
     """
     from dataclasses import asdict
 
     from nser.induce.cassette import Cassette
     from nser.induce.chat import ChatSettings
-    from nser.induce.evidence import Evidence, has_contrast
-    from nser.induce.loop import induce
+    from nser.induce.loop import induce_from
     from nser.induce.prompt import induction_messages
     from nser.induce.proposers import proposer_of
     from nser.induce.settings import InductionSettings
 
     if output is not None and output.suffix != ".rules":
         raise InputError(f"found -o {output}, expected a name that ends in .rules")
-    vocabulary = required_vocabulary(env, vocab)
-    trajectories = load_data(data)
-    if not has_contrast(trajectories):
-        raise InputError(
-            f"found no contrast in {data}, expected complete episodes, two good and two bad ones at least; record more"
-        )
+    if about not in SORTS:
+        raise InputError(f"found --about {about}, expected {' or '.join(SORTS)}")
     try:
         settings = InductionSettings(label=label, gamma=gamma, max_rules=max_rules)  # type: ignore[arg-type]
     except ValueError as error:
         raise InputError(str(error)) from error
+    if holds_rollouts(data):
+        evidence = _rollout_evidence(data, vocab, settings, about)
+    else:
+        evidence = _evidence(data, env, vocab, settings)
     chat = ChatSettings(samples=samples, repairs=repairs, episode_tokens=episode_tokens, max_tokens=answer_tokens)
     if show_prompt:
-        evidence = Evidence.from_trajectories(trajectories, vocabulary, settings)
         for message in induction_messages(evidence, chat.wanted, budget=chat.episode_tokens):
             print(message["content"])
         return
     proposer = proposer_of(llm, Cassette(replies, redact or ()) if replies else None, chat)
-    found = induce(trajectories, vocabulary, proposer, settings)
+    with waiting(proposer, err):
+        found = induce_from(evidence, proposer)
     if output is not None and found.ruleset.rules:
         save_rules(output, found.ruleset)
     if as_json:
@@ -101,13 +114,34 @@ def command(
         raise typer.Exit(1)
 
 
+def _evidence(data: Path, env: str | None, vocab: str | None, settings: InductionSettings) -> Evidence:
+    """Labelled episodes of numbers. Raises `InputError` where no vocabulary is named or nothing can be learnt."""
+    from nser.induce.evidence import Evidence, has_contrast
+
+    vocabulary = required_vocabulary(env, vocab)
+    trajectories = load_data(data)
+    if not has_contrast(trajectories):
+        raise InputError(
+            f"found no contrast in {data}, expected complete episodes, two good and two bad ones at least; record more"
+        )
+    return Evidence.from_trajectories(trajectories, vocabulary, settings)
+
+
+def _rollout_evidence(data: Path, vocab: str | None, settings: InductionSettings, sort: str) -> Evidence:
+    """Labelled rollouts of a file of messages and rewards."""
+    from nser.induce.rollouts import rollout_evidence
+
+    vocabulary = rollout_vocabulary(vocab)
+    rollouts = [text for _, text in iterate_texts(data)]
+    return rollout_evidence(rollouts, vocabulary, settings, sort)  # type: ignore[arg-type]
+
+
 def _print_cost(proposer: Proposer) -> None:
     """What a language model has cost, and what went wrong with single calls."""
-    from nser.induce.chat import ChatProposer
     from nser.induce.joining import Competing
 
-    asked = proposer.model if isinstance(proposer, Competing) else proposer
-    if isinstance(asked, ChatProposer):
+    asked = asked_model(proposer)
+    if asked is not None:
         spent = asked.spent
         out.print(
             f"{spent.calls} calls and {spent.cached} recorded ones of {asked.name}: {spent.prompt_tokens:,} tokens in, "

@@ -19,7 +19,6 @@ MAX_LITERALS = 6
 NARROWED = {
     "RULE_NAME": "RULE_NAME: /[a-z]{1,12}_[a-z0-9_]{1,16}/",
     "NUMBER": r"NUMBER: /-?[0-9]{1,4}(\.[0-9]{1,3})?/",
-    "time": 'time: "t"',
 }
 DROPPED = frozenset(
     {"formula", "implication", "closed_or", "closed_and", "closed", "primary", "window", "weight", "INT", "_or", "_iff"}
@@ -40,9 +39,11 @@ def decoding_grammar(engine: Engine, signature: Signature) -> str:
     body = "literal"
     for _ in range(MAX_LITERALS - 1):
         body = f"literal [_and {body}]"
+    ordered = "\n" in blocks["time"]  # offsets are offered where things follow each other
     narrowed = NARROWED | {
+        "time": re.sub(r"\n.*", "", blocks["time"], flags=re.DOTALL),
         "body": f"body: {body}",
-        "literal": 'literal: [_not] leaf | "prev" "(" leaf ")"',
+        "literal": "literal: [_not] leaf" + (' | "prev" "(" leaf ")"' if ordered else ""),
         "leaf": f"leaf: {' | '.join(leaves)}",
     }
     kept = {name: block for name, block in blocks.items() if name not in DROPPED}

@@ -62,9 +62,7 @@ def induce(
     return induce_from(evidence, proposer, step=step, previous=previous)
 
 
-def induce_from(
-    evidence: Evidence, proposer: Proposer, *, step: int = 0, previous: RuleSet | None = None
-) -> Induction:
+def induce_from(evidence: Evidence, proposer: Proposer, *, step: int = 0, previous: RuleSet | None = None) -> Induction:
     """The same from evidence of any kind: of steps, or of rollouts (`nser.induce.rollouts`)."""
     before = previous or RuleSet()
     text = proposer.propose(evidence, previous)

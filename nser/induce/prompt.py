@@ -12,14 +12,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from nser.grounding.vocabulary import Vocabulary
 from nser.induce.evidence import Evidence
 from nser.induce.summary import CountTokens, contrast, estimate_tokens
+from nser.induce.transcripts import rollout_contrast
 from nser.rules.printer import print_rule
 from nser.rules.signature import PredicateSignature
 from nser.rules.store import RuleSet
+from nser.rules.syntax import VARIABLES
+from nser.rules.texts import quote
 from nser.rules.verdict import Verdict
 
 Message = Mapping[str, str]
 
-INDUCE, REPAIR = "induce.md.j2", "repair.md.j2"
+INDUCE, INDUCE_ROLLOUTS, REPAIR = "induce.md.j2", "induce_rollouts.md.j2", "repair.md.j2"
+TEXTS_NAMED = 8  # of a sort of texts, in the vocabulary's list
 EPISODE_TOKENS = 3_000  # for episodes; the rest of the prompt takes some 800
 
 
@@ -43,6 +47,8 @@ def induction_messages(
     `budget` tokens at the most are spent on episodes.
     """
     vocabulary = evidence.vocabulary
+    if vocabulary.sort != "step":
+        return _about_rollouts(evidence, wanted, previous, budget, count)
     shown = evidence.trajectories[~evidence.held]
     told = contrast(shown, vocabulary, budget, count)
     numbers = vocabulary.ground_atoms(("number",), ("state",))
@@ -59,6 +65,38 @@ def induction_messages(
         wanted=wanted,
     )
     return ({"role": "user", "content": text},)
+
+
+def _about_rollouts(
+    evidence: Evidence, wanted: int, previous: RuleSet | None, budget: int, count: CountTokens
+) -> tuple[Message, ...]:
+    """The same of rollouts or of their turns."""
+    vocabulary = evidence.vocabulary
+    told = rollout_contrast(evidence, budget, count)
+    variable = VARIABLES[vocabulary.sort]
+    known = [predicate.signature for predicate in vocabulary.predicates.values()]
+    numbers = [one.name for one in known if one.kind == "number" and not one.sorts]
+    text = _render(
+        INDUCE_ROLLOUTS,
+        sort=vocabulary.sort,
+        things=f"{vocabulary.sort}s",
+        variable=variable,
+        environment=vocabulary.description or f"A task called {vocabulary.name}.",
+        predicates=[_described(one, vocabulary) for one in known],
+        has_numbers=bool(numbers),
+        number_example=_call(numbers[0], [variable]) if numbers else "",
+        has_texts=bool(vocabulary.texts),
+        good=told.good,
+        bad=told.bad,
+        kept=_kept(previous),
+        wanted=wanted,
+    )
+    return ({"role": "user", "content": text},)
+
+
+def induction_template(evidence: Evidence) -> str:
+    """The template that `induction_messages` uses."""
+    return INDUCE if evidence.vocabulary.sort == "step" else INDUCE_ROLLOUTS
 
 
 def repair_messages(
@@ -83,11 +121,18 @@ def _render(name: str, **values: object) -> str:
 
 def _described(signature: PredicateSignature, vocabulary: Vocabulary) -> str:
     arguments = [f"{sort.upper()}" for sort in signature.sorts]
-    constants = "; ".join(f"{sort.upper()} is one of {', '.join(vocabulary.sorts[sort])}" for sort in signature.sorts)
+    constants = "; ".join(_members(sort, vocabulary) for sort in signature.sorts)
     kind = f", a number in {signature.unit}" if signature.kind == "number" and signature.unit else ""
     kind = kind or (", a number" if signature.kind == "number" else "")
-    told = f"{_call(signature.name, ['t', *arguments])}: {signature.doc}{kind}"
+    told = f"{_call(signature.name, [VARIABLES[signature.over], *arguments])}: {signature.doc}{kind}"
     return f"{told} ({constants})" if constants else told
+
+
+def _members(sort: str, vocabulary: Vocabulary) -> str:
+    if sort in vocabulary.texts:
+        some = ", ".join(quote(text) for text in vocabulary.texts[sort][:TEXTS_NAMED])
+        return f"{sort.upper()} is any text in quotes" + (f", such as {some}" if some else "")
+    return f"{sort.upper()} is one of {', '.join(vocabulary.sorts[sort])}"
 
 
 def _call(name: str, arguments: Sequence[str]) -> str:

@@ -67,7 +67,7 @@ def contrast(
     rare = rare_atoms(trajectories, vocabulary)
     told: dict[str, list[str]] = {"good": [], "bad": []}
     left = budget
-    for kind, number in _in_turns(good, bad):
+    for kind, number in in_turns(good, bad):
         start = int(trajectories.starts[number])
         episode = trajectories[start : start + int(lengths[number])]
         text = _cut(episode_lines(episode, vocabulary, rare), min(share, left) if told[kind] else share, count)
@@ -180,7 +180,8 @@ def _ending(episode: Trajectories, row: int) -> str:
     return "out of time" if episode.finished[row] else "still running"
 
 
-def _in_turns(good: list[int], bad: list[int]) -> Iterator[tuple[str, int]]:
+def in_turns(good: Sequence[int], bad: Sequence[int]) -> Iterator[tuple[str, int]]:
+    """One of the good ones, one of the bad ones, and so on, each with its side: `good` or `bad`."""
     for place in range(max(len(good), len(bad))):
         if place < len(good):
             yield "good", good[place]

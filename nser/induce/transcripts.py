@@ -10,7 +10,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nser.induce.summary import CountTokens, estimate_tokens
+import numpy as np
+
+from nser.grounding.transcripts import content_text
+from nser.induce.evidence import Evidence
+from nser.induce.rollouts import TextTrajectories
+from nser.induce.summary import Contrast, CountTokens, estimate_tokens, in_turns
 
 SHOWN = 160  # characters of one message, or of a call's arguments
 
@@ -26,7 +31,7 @@ def transcript_lines(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = []
     for number, message in enumerate(messages):
         told = []
-        content = _text(message.get("content"))
+        content = content_text(message.get("content"))
         if content:
             told.append(_quoted(content))
         told += [f"calls {_call(call)}" for call in message.get("tool_calls") or ()]
@@ -53,13 +58,28 @@ def transcript_text(
     return "\n".join([*head, *reversed(kept)])
 
 
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Sequence):
-        parts = [part for part in content if isinstance(part, Mapping)]
-        return " ".join(str(part.get("text") or f"<{part.get('type', 'part')}>") for part in parts)
-    return ""
+def rollout_contrast(evidence: Evidence, budget: int, count: CountTokens = estimate_tokens) -> Contrast:
+    """The best and the worst shown rollouts beside their like, in turns, as many as `budget` tokens hold; one of each.
+
+    Each takes a quarter of the budget at the most.
+    """
+    shown = evidence.trajectories[~evidence.held]
+    assert isinstance(shown, TextTrajectories)
+    outcomes = evidence.outcomes[~evidence.held][shown.starts]
+    order = np.argsort(-outcomes, kind="stable")
+    good = [int(i) for i in order if outcomes[i] > 0]
+    bad = [int(i) for i in order[::-1] if outcomes[i] < 0]
+    told: dict[str, list[str]] = {"good": [], "bad": []}
+    left = budget
+    for side, number in in_turns(good, bad):
+        rollout = shown.rollouts[number]
+        text = transcript_text([one.as_dict() for one in rollout.messages], rollout.reward, max(budget // 4, 1), count)
+        cost = count(text)
+        if told[side] and cost > left:
+            break
+        told[side].append(text)
+        left -= cost
+    return Contrast(tuple(told["good"]), tuple(told["bad"]))
 
 
 def _call(call: object) -> str:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from nser.study.curves import Measure
     from nser.study.run import Report
     from nser.study.settings import StudySettings
-    from nser.study.table import Table
 
 STUDIES = Path("studies")
 
@@ -95,14 +94,14 @@ def run_command(
     values |= {"seeds": seeds, "steps": steps, "agent": agent, "llm": llm}
     values |= {} if workers is None else {"workers": workers}
     settings = study_settings(values | _given(option or []))
-    _baselines(baselines), _measure(measure)  # a slip is told before the work, not after it
+    compared, measured = _baselines(baselines), _measure(measure)  # a slip is told before the work, not after it
     path = study_path(env, name)
     with _progress(settings) as report:
         try:
             run_study(settings, path, report)
         except KeyboardInterrupt:
             raise _stopped(path) from None
-    show_command(path, baselines, measure, as_json)
+    _show(path, compared, measured, as_json)
 
 
 @app.command("show")
@@ -113,13 +112,7 @@ def show_command(
     as_json: AsJson = False,
 ) -> None:
     """Make tables, pictures and page anew from what is finished, and print the table."""
-    from nser.study.outputs import write_outputs
-
-    table = write_outputs(path, _baselines(baselines), _measure(measure))
-    if as_json:
-        print_json({"study": str(path), "page": str(path / "index.html"), **table.as_dict()})
-    else:
-        _print(table, path)
+    _show(path, _baselines(baselines), _measure(measure), as_json)
 
 
 @app.command("conditions")
@@ -213,9 +206,14 @@ def _progress(settings: StudySettings) -> Iterator[Report]:
         yield report
 
 
-def _print(table: Table, path: Path) -> None:
+def _show(path: Path, baselines: list[str], measure: Measure | None, as_json: bool) -> None:
     from nser.cli.study_table import study_table
+    from nser.study.outputs import write_outputs
 
-    out.print(study_table(table, out.width))
-    files = ("table.md", "table.json", "curves.png", "areas.png")
-    out.print(f"page {path / 'index.html'} · also there: {', '.join(files)}, evaluations.jsonl", soft_wrap=True)
+    table = write_outputs(path, baselines, measure)
+    page = path / "index.html"
+    if as_json:
+        print_json({"study": str(path), "page": str(page), **table.as_dict()})
+    else:
+        out.print(study_table(table, out.width))
+        out.print(f"page {page} · beside it: table.md, curves.png, areas.png, evaluations.jsonl", soft_wrap=True)

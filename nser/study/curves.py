@@ -28,20 +28,24 @@ Measure = Literal["success", "return"]
 class Group:
     """All whole seeds of one condition at one update ratio.
 
-    `curves` is [n, k] in [0, 1]: n seeds in ascending order, k evaluations. `cpu_seconds` is the mean a seed, None
-    where it was not recorded.
+    `curves` is [n, k] in [0, 1]: n seeds in ascending order, k evaluations after `steps` [k]. `cpu_seconds` is the
+    mean a seed, None where it was not recorded.
     """
 
     condition: str
     ratio: float
     seeds: tuple[int, ...]
+    steps: NDArray[np.int64]
     curves: NDArray[np.float64]
     cpu_seconds: float | None
 
     @property
     def areas(self) -> NDArray[np.float64]:
-        """Area under each seed's curve, [n] in [0, 1]: the mean over its evaluations, which are evenly spaced."""
-        return np.asarray(self.curves.mean(axis=1))
+        """Area under each seed's curve, [n] in [0, 1]: the mean of its evaluations, each for the steps before it.
+
+        That is the plain mean where evaluations are evenly spaced; the last one may come early.
+        """
+        return np.asarray(self.curves @ np.diff(self.steps, prepend=0) / self.steps[-1])
 
     @property
     def finals(self) -> NDArray[np.float64]:
@@ -112,7 +116,7 @@ def collect(
     scale = None if measure == "success" else _scale(values)
     seconds = _cpu_seconds(rows)
     groups = [
-        _group(key, {c[2]: values[c] for c in values if c[:2] == key}, scale, seconds)
+        _group(key, np.array(steps), {c[2]: values[c] for c in values if c[:2] == key}, scale, seconds)
         for key in _ordered([cell[:2] for cell in values], conditions)
     ]
     lost += unreadable
@@ -159,7 +163,11 @@ def _scale(values: Mapping[Cell, NDArray]) -> tuple[float, float]:
 
 
 def _group(
-    key: tuple[str, float], curves: dict[int, NDArray], scale: tuple[float, float] | None, seconds: dict[Cell, float]
+    key: tuple[str, float],
+    steps: NDArray[np.int64],
+    curves: Mapping[int, NDArray],
+    scale: tuple[float, float] | None,
+    seconds: Mapping[Cell, float],
 ) -> Group:
     seeds = tuple(sorted(curves))
     stacked = np.stack([curves[seed] for seed in seeds])
@@ -167,7 +175,7 @@ def _group(
         low, high = scale
         stacked = (stacked - low) / (high - low) if high > low else np.zeros_like(stacked)
     spent = [seconds[(*key, seed)] for seed in seeds if (*key, seed) in seconds]
-    return Group(*key, seeds, stacked, float(np.mean(spent)) if spent else None)
+    return Group(*key, seeds, steps, stacked, float(np.mean(spent)) if spent else None)
 
 
 def _cpu_seconds(rows: list[Row]) -> dict[Cell, float]:

@@ -37,10 +37,10 @@ def summary_sheet(table: Table) -> Sheet:
     """A row for each condition and update ratio."""
     return Sheet(
         "Conditions",
-        f"Area: mean over {table.evaluations} greedy evaluations of the {table.measure} of a seed; final: the last of "
-        f"them. Both are interquartile means over seeds with {LEVEL:.0%} percentile-bootstrap intervals ({RESAMPLES:,} "
-        f"resamples of seeds). Reach {SOLVED:.0%}: runs with one evaluation at least that high; half by: the step by "
-        "which half of all runs had one; CPU s: processor seconds a seed.",
+        f"Area: the {table.measure} of a seed averaged over steps, by {table.evaluations} greedy evaluations; final: "
+        f"the last of them. Both are interquartile means over seeds with {LEVEL:.0%} percentile-bootstrap intervals "
+        f"({RESAMPLES:,} resamples of seeds). Reach {SOLVED:.0%}: runs with one evaluation at least that high; half "
+        "by: the step by which half of all runs had one; CPU s: processor seconds a seed.",
         ("ratio", "condition", "seeds", "area", "final", f"reach {SOLVED:.0%}", "half by", "CPU s"),
         tuple(_summary_row(line, table.last_step) for line in table.lines),
     )

@@ -24,6 +24,11 @@ def test_a_curve_a_seed_in_the_order_asked_for() -> None:
     assert found.gaps == ("uniform at 1/4: seeds 1 are missing",)
 
 
+def test_an_early_last_evaluation_counts_for_its_steps_only() -> None:
+    found = collect([row("per", 0, step, value) for step, value in ((1000, 0.2), (2000, 0.4), (2500, 1.0))])
+    assert found.groups[0].areas.tolist() == pytest.approx([(0.2 * 1000 + 0.4 * 1000 + 1.0 * 500) / 2500])
+
+
 def test_ratios_are_kept_apart() -> None:
     found = collect(sample({"per": 0.5}, 3) + sample({"per": 0.7}, 3, ratio=1.0))
     assert [(group.condition, group.ratio) for group in found.groups] == [("per", 0.25), ("per", 1.0)]

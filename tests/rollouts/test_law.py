@@ -57,7 +57,9 @@ def test_draws_with_replacement_follow_the_law(name: str, lags: bool) -> None:
     # Independent draws: the counts of stratified ones vary less than chi-square takes for granted.
     store, twin = filled(replace(LAWS[name], stratified=False), True, lags)
     q = expected(twin)
-    counts = np.bincount(store.draw(40_000).draw.slots, minlength=40)
+    draw = store.draw(40_000).draw
+    counts = np.bincount(draw.slots, minlength=40)
+    np.testing.assert_allclose(draw.probabilities, q[draw.slots], rtol=1e-9)
     assert counts[q == 0].sum() == 0
     assert chisquare(counts[q > 0], 40_000 * q[q > 0]).pvalue > 0.01
 
@@ -76,6 +78,8 @@ def test_draws_without_replacement_are_successive_draws(name: str, lags: bool) -
     """The first follows q; the second follows q without the first."""
     store, twin = filled(LAWS[name], False, lags)
     q = expected(twin)
+    draw = store.draw(5).draw
+    np.testing.assert_allclose(draw.probabilities, q[draw.slots], rtol=1e-9)
     pairs = np.array([store.draw(2).draw.slots for _ in range(2_500)])
     assert (pairs[:, 0] != pairs[:, 1]).all()
     second = sum(q[first] * np.where(np.arange(40) == first, 0.0, q / (1 - q[first])) for first in range(40))

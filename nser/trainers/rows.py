@@ -76,6 +76,8 @@ class Flat(NamedTuple):
 def split(flat: Flat, **fields: Any) -> Rollout:
     """The rollout of flat tokens: its response begins at the first token that was acted; ``fields`` are the others.
 
+    Log-probs and advantages of tokens that are not trained on become 0.
+
     >>> tokens = Flat(np.array([7, 8, 9], np.int32), np.array([0, 1, 1], bool), -np.ones(3, "f4"), np.ones(3, "f4"))
     >>> split(tokens).response_ids.tolist()
     [8, 9]
@@ -86,8 +88,8 @@ def split(flat: Flat, **fields: Any) -> Rollout:
         prompt_ids=np.asarray(flat.ids[:first], np.int32),
         response_ids=np.asarray(flat.ids[first:], np.int32),
         response_mask=mask,
-        behavior_logps=np.asarray(np.where(mask, flat.logps[first:], 0.0), np.float32),
-        advantage=folded(np.asarray(flat.advantages[first:], np.float32), mask),
+        behavior_logps=np.where(mask, flat.logps[first:], 0.0).astype(np.float32),
+        advantage=folded(np.where(mask, flat.advantages[first:], 0.0).astype(np.float32), mask),
         **fields,
     )
 

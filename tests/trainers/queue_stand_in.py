@@ -20,8 +20,8 @@ LOADED = ("transfer_queue", "verl.trainer.ppo.v1", "verl.trainer.ppo.v1.replay_b
 
 
 @dataclass
-class KVBatchMeta:
-    """Names and tags of a batch, as in TransferQueue."""
+class Names:
+    """Names and tags of a batch: `KVBatchMeta` of TransferQueue."""
 
     keys: list[str] = field(default_factory=list)
     tags: list[dict[str, Any]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class KVBatchMeta:
 class Queue(ModuleType):
     """partition → key → (tag, row)."""
 
-    KVBatchMeta = KVBatchMeta
+    KVBatchMeta = Names
 
     def __init__(self) -> None:
         super().__init__("transfer_queue")
@@ -48,7 +48,7 @@ class Queue(ModuleType):
 
     def kv_batch_put(
         self, keys: Sequence[str], partition_id: str, fields: Any = None, tags: Sequence[dict[str, Any]] | None = None
-    ) -> KVBatchMeta:
+    ) -> Names:
         """Add to what the keys hold."""
         from nser.trainers.verl.queue_rows import unstacked
 
@@ -57,7 +57,7 @@ class Queue(ModuleType):
         for key, row, tag in zip(keys, rows, tags or [{}] * len(keys), strict=True):
             old_tag, old_row = partition.get(key, ({}, {}))
             partition[key] = (old_tag | tag, old_row | row)
-        return KVBatchMeta(list(keys), [partition[key][0] for key in keys], partition_id)
+        return Names(list(keys), [partition[key][0] for key in keys], partition_id)
 
     def kv_batch_get(self, keys: Sequence[str], partition_id: str, select_fields: Any = None) -> Any:
         """The rows of keys as a `TensorDict`, ragged columns nested."""

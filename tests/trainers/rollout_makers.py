@@ -14,7 +14,7 @@ def rollout(number: int = 0, prompt: int = 3, response: int = 4, version: int = 
     """A rollout whose tokens, log-probs and advantage differ from those of every other number."""
     rng = np.random.default_rng(number)
     mask = np.ones(response, bool)
-    values = {
+    values: dict[str, Any] = {
         "prompt_ids": rng.integers(5, 90, prompt, dtype=np.int32),
         "response_ids": rng.integers(5, 90, response, dtype=np.int32),
         "response_mask": mask,

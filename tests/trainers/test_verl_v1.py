@@ -34,7 +34,7 @@ def sampler(name: str = "ReplaySampler", **options: Any) -> Any:
     """Found and built as verl's trainer does it."""
     from verl.utils.import_utils import load_extern_object
 
-    cls = load_extern_object("pkg://nser.trainers.verl.v1", name)
+    cls: Any = load_extern_object("pkg://nser.trainers.verl.v1", name)
     return cls(
         trainer_mode="sync" if name == "ReplaySampler" else "colocate_async",
         trainer_config={},
@@ -183,7 +183,7 @@ def test_the_async_buffer_and_several_samples_of_one_step(queue: Queue) -> None:
 
 
 def test_a_resumed_run_replays_the_same(queue: Queue, tmp_path: Path) -> None:
-    options = {"folder": str(tmp_path), "save_every": 2}
+    options: dict[str, Any] = {"folder": str(tmp_path), "save_every": 2}
     source = sampler(**options)
     whole = [take(queue, source, step)[2] for step in (1, 2, 3, 4)]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rollouts_2.npz", "rollouts_4.npz"]

@@ -7,7 +7,6 @@ evaluation is left out and named, for a mean over other steps than those of its 
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from nser.study.wording import cell_text, listed
 Row = Mapping[str, Any]
 Cell = tuple[str, float, int]
 Measure = Literal["success", "return"]
+HUGE = 1e15  # no step, seed or return is as large: such a number is damage
 
 
 @dataclass(frozen=True)
@@ -127,21 +127,31 @@ def collect(
 
 
 def _figure(row: Row, name: str) -> float | None:
+    """A number of a row, None for anything else: absent, no number, not finite, or absurdly large."""
     value = row.get(name)
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if good else None  # type: ignore[arg-type]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < HUGE else None
 
 
-def _points(rows: list[Row], key: str) -> tuple[dict[Cell, dict[int, float]], int]:
+def _cell(row: Row) -> Cell | None:
+    """What a row belongs to, None where that can't be told."""
+    ratio, seed = _figure(row, "ratio"), _figure(row, "seed")
+    if not row.get("condition") or ratio is None or seed is None or ratio <= 0:
+        return None
+    return str(row["condition"]), ratio, int(seed)
+
+
+def _points(rows: list[Row], key: Measure) -> tuple[dict[Cell, dict[int, float]], int]:
     """Each cell's figures by step, and the number of rows that lack something; the later of two equal rows counts."""
     points: dict[Cell, dict[int, float]] = defaultdict(dict)
     unreadable = 0
     for row in rows:
-        ratio, seed, step, value = (_figure(row, name) for name in ("ratio", "seed", "step", key))
-        if ratio is None or seed is None or step is None or value is None or not row.get("condition"):
+        cell, step, value = _cell(row), _figure(row, "step"), _figure(row, key)
+        if cell is None or step is None or step < 1 or value is None or (key == "success" and not 0 <= value <= 1):
             unreadable += 1
-            continue
-        points[str(row["condition"]), ratio, int(seed)][int(step)] = value
+        else:
+            points[cell][int(step)] = value
     return points, unreadable
 
 
@@ -182,9 +192,8 @@ def _cpu_seconds(rows: list[Row]) -> dict[Cell, float]:
     """CPU seconds of each cell; rows carry the time since the cell began."""
     spent: dict[Cell, float] = {}
     for row in rows:
-        ratio, seed, seconds = (_figure(row, name) for name in ("ratio", "seed", "cpu_seconds"))
-        if ratio is not None and seed is not None and seconds is not None:
-            cell = (str(row.get("condition")), ratio, int(seed))
+        cell, seconds = _cell(row), _figure(row, "cpu_seconds")
+        if cell is not None and seconds is not None:
             spent[cell] = max(seconds, spent.get(cell, 0.0))
     return spent
 

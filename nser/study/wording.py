@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from nser.study.statistics import Estimate
 
@@ -16,13 +16,12 @@ def cell_text(name: str, ratio: float) -> str:
 def ratio_text(ratio: float) -> str:
     """An update ratio as people write it.
 
-    >>> ratio_text(0.25), ratio_text(1.0), ratio_text(0.3)
-    ('1/4', '1', '0.3')
+    >>> ratio_text(0.25), ratio_text(1 / 3), ratio_text(1.0), ratio_text(0.3)
+    ('1/4', '1/3', '1', '0.3')
     """
-    inverse = 1 / ratio if ratio > 0 else math.inf
-    if ratio < 1 and abs(inverse - round(inverse)) < 1e-9:
-        return f"1/{round(inverse)}"
-    return f"{ratio:g}"
+    fraction = Fraction(ratio).limit_denominator(1000)
+    exact = fraction.numerator == 1 < fraction.denominator and float(fraction) == ratio
+    return f"1/{fraction.denominator}" if exact else f"{ratio:g}"
 
 
 def updates_text(ratio: float) -> str:

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import math
 import random
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nser.study.curves import collect
 from nser.study.errors import NoResultsError
@@ -94,6 +98,25 @@ def test_nothing_to_show_is_said_in_words() -> None:
         collect([])
     with pytest.raises(NoResultsError, match="found rows of A, B"):
         collect([row("per", 0, 1, 1.0, environment="A"), row("per", 0, 1, 1.0, environment="B")])
+
+
+plain = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.lists(st.integers(), max_size=2)
+)
+few = st.sampled_from([0, 1, 2, 1000, 0.25, -1, "per", None, math.nan, math.inf])
+keys = ("environment", "condition", "ratio", "seed", "step", "success", "return", "cpu_seconds")
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(keys), few | plain, max_size=2), min_size=1, max_size=8))
+def test_any_rows_give_finite_curves_or_an_error_in_words(spoilt: list[dict[str, Any]]) -> None:
+    rows = [row("per", number % 3, 1000 * (1 + number % 2), 0.5) | values for number, values in enumerate(spoilt)]
+    try:
+        found = collect(rows)
+    except NoResultsError:
+        return
+    for group in found.groups:
+        assert np.isfinite(group.curves).all()
+        assert np.isfinite(group.areas).all()
 
 
 def test_areas_are_in_the_unit_interval() -> None:

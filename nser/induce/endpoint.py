@@ -81,7 +81,7 @@ class ChatEndpoint:
         """The dialect of grammar that the server enforces, found out by a canary once; None where it enforces none."""
         if self._constraint == "auto":
             self._constraint = self._find_constraint()
-        return DIALECTS[self._constraint]
+        return DIALECTS.get(self._constraint)
 
     def complete(self, call: Call) -> Reply:
         """Ask, and ask again where that may help; raises the `ModelError` that says what happened."""
@@ -94,7 +94,11 @@ class ChatEndpoint:
         return estimate_tokens(text)
 
     def _find_constraint(self) -> Constraint:
-        """The first way of sending a grammar that the server obeys, told by a canary; none if it obeys no one."""
+        """The first way of sending a grammar that the server obeys, told by a canary; none if it obeys no one.
+
+        `auto`, to be found out another time, where the server broke down over the question.
+        """
+        broke = False
         ways: tuple[Constraint, ...] = ("lark-tool",) if self._hosted else ("structured-outputs", "llguidance")
         for way in ways:
             canary = Call(
@@ -111,6 +115,10 @@ class ChatEndpoint:
                 continue  # a server that does not know the field may well say so
             except NoAnswerError:
                 continue
+            except UnreachableError:
+                broke = True
+        if broke:
+            return "auto"
         self.enforced = False
         return "none"
 

@@ -30,7 +30,7 @@ from nser.grounding.declare import Declares, declaration
 from nser.grounding.steps import Steps
 from nser.grounding.text_steps import items_of
 from nser.grounding.transcripts import Transcript, Turn
-from nser.rules.signature import PredicateSignature
+from nser.rules.signature import PredicateSignature, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,13 @@ class EachItem:
         return torch.tensor([float(self.function(item, *constants)) for item in items])
 
 
-def rollout_predicate(*sorts: str, example: str = "", name: str | None = None) -> Declares:
+def rollout_predicate(*sorts: str, example: str = "", name: str | None = None, scope: Scope = "state") -> Declares:
     """Declare a truth predicate of a `Transcript`; see `nser.grounding.declare.predicate`.
 
-    `sorts` are those of the arguments after the rollout; `r` is the rollout in `example`.
+    `sorts` are those of the arguments after the rollout; `r` is the rollout in `example`. The scope "transition" is
+    for what tells the outcome itself: people may write it, learners don't, for it explains no reward.
     """
-    return declaration(PredicateSignature(name or "", sorts, over="rollout"), example, EachItem)
+    return declaration(PredicateSignature(name or "", sorts, scope=scope, over="rollout"), example, EachItem)
 
 
 def turn_predicate(*sorts: str, example: str = "", name: str | None = None) -> Declares:

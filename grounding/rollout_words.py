@@ -90,7 +90,7 @@ def answer_format_ok(rollout: Transcript) -> bool:
     return len(answers_in(rollout.answer)) == 1
 
 
-@rollout_predicate(example="reached_goal(r) & turns(r) < 10")
+@rollout_predicate(example="reached_goal(r) & turns(r) < 10", scope="transition")
 def reached_goal(rollout: Transcript) -> bool:
     """The task was done: the record says `success`, or else the last reply of the environment does."""
     for name in ("success", "is_success", "solved"):

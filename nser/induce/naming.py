@@ -13,7 +13,7 @@ def rule_name(body: Sequence[Formula], action: str | None, taken: set[str]) -> s
     words = [action] if action is not None else []
     for literal in body:
         words.append(_words(literal))
-    stem = re.sub(r"\W+", "_", "_".join(words), flags=re.ASCII)[: MAX_NAME - 3].rstrip("_") or "always"
+    stem = re.sub(r"_?\W+_?", "_", "_".join(words), flags=re.ASCII)[: MAX_NAME - 3].rstrip("_") or "always"
     name, count = stem, 1
     while name in taken:
         count += 1

@@ -124,7 +124,10 @@ def _described(signature: PredicateSignature, vocabulary: Vocabulary) -> str:
     constants = "; ".join(_members(sort, vocabulary) for sort in signature.sorts)
     kind = f", a number in {signature.unit}" if signature.kind == "number" and signature.unit else ""
     kind = kind or (", a number" if signature.kind == "number" else "")
-    told = f"{_call(signature.name, [VARIABLES[signature.over], *arguments])}: {signature.doc}{kind}"
+    doc = signature.doc
+    for sort in signature.sorts:
+        doc = doc.replace(f"{{{sort}}}", sort.upper())
+    told = f"{_call(signature.name, [VARIABLES[signature.over], *arguments])}: {doc}{kind}"
     return f"{told} ({constants})" if constants else told
 
 

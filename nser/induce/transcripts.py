@@ -17,6 +17,7 @@ from nser.induce.evidence import Evidence
 from nser.induce.rollouts import TextTrajectories
 from nser.induce.summary import Contrast, CountTokens, estimate_tokens, in_turns
 
+HEADING = 12  # tokens of a heading over each rollout
 SHOWN = 160  # characters of one message, or of a call's arguments
 
 
@@ -74,7 +75,7 @@ def rollout_contrast(evidence: Evidence, budget: int, count: CountTokens = estim
     for side, number in in_turns(good, bad):
         rollout = shown.rollouts[number]
         text = transcript_text([one.as_dict() for one in rollout.messages], rollout.reward, max(budget // 4, 1), count)
-        cost = count(text)
+        cost = count(text) + HEADING
         if told[side] and cost > left:
             break
         told[side].append(text)

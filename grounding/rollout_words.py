@@ -1,15 +1,16 @@
 """What rules may say of any rollout: its length and turns, tools and errors, and what was written.
 
 Rules over `rollout` speak of a whole rollout, rules over `turn` of one message in its place, where `next`, `prev` and
-windows look at the other messages of the same rollout. Texts in quotes are found wherever they stand, whatever the
-case. Some events are told by a convention, for no chat format has a field for them: each predicate names its own.
-A task's own predicates are declared as these are, see `nser.grounding.about_text`.
+windows look at the other messages of the same rollout. Texts in quotes are found as whole words, whatever the case:
+"go" is not in "goal". Some events are told by a convention, for no chat format has a field for them: each predicate
+names its own. A task's own predicates are declared as these are, see `nser.grounding.about_text`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from nser.grounding.about_text import rollout_number, rollout_predicate, turn_number, turn_predicate
 from nser.grounding.answers import answers_in
@@ -63,7 +64,7 @@ def errors(rollout: Transcript) -> int:
 @rollout_predicate("text", example='contains(r, "I am not sure")')
 def contains(rollout: Transcript, text: str) -> bool:
     """The agent wrote {text} in some turn."""
-    return text.casefold() in rollout.said.casefold()
+    return stands_in(text, rollout.said)
 
 
 @rollout_predicate("text", example='ends_with(r, "done.")')
@@ -72,10 +73,11 @@ def ends_with(rollout: Transcript, text: str) -> bool:
     return rollout.answer.rstrip().casefold().endswith(text.casefold())
 
 
-@rollout_predicate("text", example='was_told(r, "not found")')
-def was_told(rollout: Transcript, text: str) -> bool:
-    """A user, a tool or the environment wrote {text}."""
-    return any(text.casefold() in turn.text.casefold() for turn in rollout.turns if turn.role in ("user", "tool"))
+@rollout_predicate("reply", example='was_told(r, "not found")')
+def was_told(rollout: Transcript, reply: str) -> bool:
+    """A user, a tool or the environment wrote {reply} before the agent's last turn."""
+    last = rollout.own[-1].place if rollout.own else 0
+    return any(stands_in(reply, turn.text) for turn in rollout.turns[:last] if turn.role in ("user", "tool"))
 
 
 @rollout_predicate(example="repeats(r) & length(r) > 400")
@@ -121,7 +123,7 @@ def calls(turn: Turn, tool: str) -> bool:
 @turn_predicate("text", example='by(u, assistant) & says(u, "wait")')
 def says(turn: Turn, text: str) -> bool:
     """This turn holds {text}."""
-    return text.casefold() in turn.text.casefold()
+    return stands_in(text, turn.text)
 
 
 @turn_predicate(example="invalid_action(u) & prev(invalid_action(u-1))")
@@ -160,6 +162,22 @@ def place(turn: Turn) -> int:
     return turn.place
 
 
+def stands_in(quoted: str, text: str) -> bool:
+    """Whether a text holds another as whole words, whatever the case; signs at its ends need no room.
+
+    >>> stands_in("go", "The goal"), stands_in("Go east", "go east!"), stands_in("<answer>", "so<Answer>4</answer>")
+    (False, True, True)
+    """
+    return bool(_whole(quoted).search(text))
+
+
+@lru_cache(maxsize=4096)
+def _whole(quoted: str) -> re.Pattern[str]:
+    before = r"(?<!\w)" if re.match(r"\w", quoted) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", quoted) else ""
+    return re.compile(f"{before}{re.escape(quoted)}{after}", re.IGNORECASE)
+
+
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
@@ -189,7 +207,7 @@ TURN_WORDS: tuple[Callable[..., float], ...] = (
     words,
     place,
 )
-TEXT_SORTS: dict[str, tuple[str, ...]] = {"text": (), "tool": ()}
+TEXT_SORTS: dict[str, tuple[str, ...]] = {"text": (), "reply": (), "tool": ()}
 
 ROLLOUTS = Vocabulary(
     "rollouts",

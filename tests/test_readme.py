@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,7 @@ def commands() -> list[str]:
 def test_every_nser_command_runs(tmp_path: Path) -> None:
     found = [line for line in commands() if line.startswith("nser ")]
     assert len(found) >= 4
+    shutil.copytree(README.with_name("examples"), tmp_path / "examples")
     for line in found:
         words = shlex.split(line)[1:]
         if words[0] == "train":

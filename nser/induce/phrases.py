@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from nser.grounding.rollout_words import stands_in
 from nser.grounding.transcripts import Transcript
 from nser.rules.syntax import MAX_TEXT
 
@@ -32,7 +33,7 @@ def phrases(rollouts: Sequence[Transcript], outcomes: NDArray[np.float64]) -> tu
     Ranked by |mean outcome with − mean outcome without| · √n, n being the smaller side; a phrase that stands in the
     same rollouts as a better or shorter one is left out.
     """
-    texts = [rollout.said.casefold() for rollout in rollouts]
+    texts = [rollout.said.lower() for rollout in rollouts]
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(_phrases(text))
@@ -41,8 +42,7 @@ def phrases(rollouts: Sequence[Transcript], outcomes: NDArray[np.float64]) -> tu
     seen: set[bytes] = set()
     candidates = sorted((p for p, n in counts.items() if n >= least), key=lambda phrase: (len(phrase.split()), phrase))
     for phrase in candidates:
-        # As predicates look for it: anywhere in the text.
-        there = np.array([phrase in text for text in texts])
+        there = np.array([stands_in(phrase, text) for text in texts])  # as predicates look for it
         key = np.packbits(there).tobytes()
         small = min(int(there.sum()), len(texts) - int(there.sum()))
         if small < least or key in seen:

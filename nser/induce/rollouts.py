@@ -48,13 +48,19 @@ class TextTrajectories(Trajectories):
 
     @classmethod
     def of(cls, rollouts: Sequence[Transcript], sort: Sort) -> TextTrajectories:
-        """Rows of a sort; the reward stands in a rollout's last one."""
+        """Rows of a sort; the reward stands in a rollout's last one.
+
+        Turns after the agent's last one are left out: they tell the outcome, and explain nothing.
+        """
         rows = text_steps(rollouts, sort)
-        numbers = rows.episodes.numpy()
+        tell = [isinstance(item, Turn) and item.place > max(_last_own(item.rollout), 0) for item in rows.items]
+        kept = np.flatnonzero(~np.array(tell, np.bool_))
+        numbers = rows.episodes.numpy()[kept]
         last = np.append(numbers[1:] != numbers[:-1], True)
         rewards = np.where(last, np.array([rollout.reward for rollout in rollouts])[numbers], 0.0)
-        blank = rows.observations.numpy()
-        return cls(blank, rows.actions.numpy(), rewards, blank, last, last, numbers, rows.items)
+        blank = rows.observations.numpy()[kept]
+        items = tuple(rows.items[place] for place in kept.tolist())
+        return cls(blank, rows.actions.numpy()[kept], rewards, blank, last, last, numbers, items)
 
     def __getitem__(self, rows: slice | NDArray) -> TextTrajectories:
         columns = {item.name: getattr(self, item.name)[rows] for item in fields(Trajectories)}
@@ -123,6 +129,11 @@ def _held_out(rollouts: Sequence[Transcript], outcomes: NDArray[np.float64], sha
     held = np.zeros(len(worth), np.bool_)
     held[np.argsort(worth, kind="stable")[every // 2 :: every]] = True
     return np.asarray(held[groups], np.bool_)
+
+
+def _last_own(rollout: Transcript) -> int:
+    """The place of the agent's last turn; −1 where it took none."""
+    return rollout.own[-1].place if rollout.own else -1
 
 
 def _groups(rollouts: Sequence[Transcript]) -> NDArray[np.int64]:

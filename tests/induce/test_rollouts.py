@@ -65,7 +65,7 @@ def test_advantages_that_the_trainer_told_go_before_rewards() -> None:
 
 @pytest.mark.parametrize("sort", ["rollout", "turn"])
 def test_rows_are_rollouts_or_turns(sort: Sort) -> None:
-    rollouts = [chat("user: a", "assistant: b", reward=2.0), chat("assistant: c", reward=1.0)]
+    rollouts = [chat("user: a", "assistant: b", "user: well done", reward=2.0), chat("assistant: c", reward=1.0)]
     rows = TextTrajectories.of(rollouts, sort)
     assert rows.rewards.tolist() == ([2.0, 1.0] if sort == "rollout" else [0.0, 2.0, 1.0])
     assert rows.returns.tolist() == [2.0, 1.0]

@@ -48,30 +48,26 @@ def store_bytes(items: int, prompt_tokens: float, response_tokens: float, text_b
     return round(items * (4 * prompt_tokens + 9 * response_tokens + text_bytes + ROW_BYTES))
 
 
-class RolloutStoreActor:
-    """What runs inside the actor: a `RolloutStore` and its methods by name; see ``RemoteStore`` for what they do."""
+class RolloutStoreActor(RolloutStore):
+    """What runs inside the actor: the store, and what only somebody outside has to ask for."""
 
-    def __init__(self, settings: StoreSettings, seed: int, directory: str | None) -> None:
-        self.store = RolloutStore(settings, seed, directory)
+    def status(self) -> tuple[int, int, bool]:
+        """Its length, its version, and whether it warms up."""
+        return len(self), self.version, self.warming_up
 
-    def read(self, name: str) -> Any:
-        """A property of the store, or its length for "__len__"."""
-        value = getattr(self.store, name)
-        return value() if callable(value) else value
-
-    def call(self, method: str, *args: Any) -> Any:
-        """What a method of the store gives."""
-        return getattr(self.store, method)(*args)
+    def told_settings(self) -> StoreSettings:
+        """Its settings."""
+        return self.settings
 
     def living(self, slots: Ints) -> tuple[Ints, Ints, list[Rollout]]:
         """Those of ``slots`` that hold something, their generations, and what they hold, as of one moment."""
-        generations = self.store.generations_of(slots)
+        generations = self.generations_of(slots)
         live = generations & 1 == 1  # odd while somebody is in
-        return slots[live], generations[live], self.store.rollouts(slots[live])
+        return slots[live], generations[live], self.rollouts(slots[live])
 
     def restore(self, path: str) -> None:
         """Go on from what ``save`` wrote; nothing changed when that fails."""
-        self.store.load_state_dict(RolloutStore.load(path).state_dict())
+        self.load_state_dict(RolloutStore.load(path).state_dict())
 
 
 class RemoteStore:
@@ -88,29 +84,29 @@ class RemoteStore:
     def settings(self) -> StoreSettings:
         """What is stored and drawn."""
         if self._settings is None:
-            self._settings = cast(StoreSettings, self._read("settings"))
+            self._settings = cast(StoreSettings, _wait(self.actor.told_settings.remote()))
         return self._settings
 
     @property
     def version(self) -> int:
         """The trainer's version, as last told by ``advance``."""
-        return cast(int, self._read("version"))
+        return self._status()[1]
 
     @property
     def warming_up(self) -> bool:
         """Whether nothing should be replayed yet."""
-        return cast(bool, self._read("warming_up"))
+        return self._status()[2]
 
     def __len__(self) -> int:
-        return cast(int, self._read("__len__"))
+        return self._status()[0]
 
     def advance(self, version: int) -> None:
         """See ``RolloutStore.advance``."""
-        self._call("advance", version)
+        _wait(self.actor.advance.remote(version))
 
     def admit(self, rollouts: Sequence[Rollout], scores: ArrayLike | None = None) -> Admission:
         """See ``RolloutStore.admit``."""
-        return cast(Admission, self._call("admit", list(rollouts), scores))
+        return cast(Admission, _wait(self.actor.admit.remote(list(rollouts), scores)))
 
     def teaches(self, rollouts: Sequence[Rollout]) -> NDArray[np.bool_]:
         """See ``RolloutStore.teaches``; asks nobody."""
@@ -118,54 +114,54 @@ class RemoteStore:
 
     def draw(self, count: int) -> Replayed:
         """See ``RolloutStore.draw``."""
-        return cast(Replayed, self._call("draw", count))
+        return cast(Replayed, _wait(self.actor.draw.remote(count)))
 
     def give_back(self, replayed: Replayed, keep: int) -> Replayed:
         """See ``RolloutStore.give_back``."""
-        return cast(Replayed, self._call("give_back", replayed, keep))
+        return cast(Replayed, _wait(self.actor.give_back.remote(replayed, keep)))
 
     def update(self, replayed: Replayed, signals: ArrayLike) -> int:
         """See ``RolloutStore.update``; the rollouts do not travel again."""
-        return cast(int, self._call("update", Replayed((), replayed.weights, replayed.draw), signals))
+        return cast(int, _wait(self.actor.update.remote(Replayed((), replayed.weights, replayed.draw), signals)))
 
     def relate(self, slots: ArrayLike, scores: ArrayLike, version: int, generations: ArrayLike | None = None) -> int:
         """See ``RolloutStore.relate``."""
-        return cast(int, self._call("relate", slots, scores, version, generations))
+        return cast(int, _wait(self.actor.relate.remote(slots, scores, version, generations)))
 
     def rollouts(self, slots: ArrayLike) -> list[Rollout]:
         """See ``RolloutStore.rollouts``."""
-        return cast(list[Rollout], self._call("rollouts", slots))
+        return cast(list[Rollout], _wait(self.actor.rollouts.remote(slots)))
 
     def live_slots(self) -> Ints:
         """See ``RolloutStore.live_slots``."""
-        return cast(Ints, self._call("live_slots"))
+        return cast(Ints, _wait(self.actor.live_slots.remote()))
 
     def generations_of(self, slots: ArrayLike) -> Ints:
         """See ``RolloutStore.generations_of``."""
-        return cast(Ints, self._call("generations_of", slots))
+        return cast(Ints, _wait(self.actor.generations_of.remote(slots)))
 
     def living(self, slots: Ints) -> tuple[Ints, Ints, list[Rollout]]:
         """Those of ``slots`` (n,) that hold something, their generations for ``relate``, and what they hold.
 
         All as of one moment, for who reads while others admit.
         """
-        return cast(tuple[Ints, Ints, list[Rollout]], self._wait(self.actor.living.remote(slots)))
+        return cast(tuple[Ints, Ints, list[Rollout]], _wait(self.actor.living.remote(slots)))
 
     def explain(self, slots: ArrayLike) -> Explanation:
         """See ``RolloutStore.explain``."""
-        return cast(Explanation, self._call("explain", slots))
+        return cast(Explanation, _wait(self.actor.explain.remote(slots)))
 
     def metrics(self) -> StoreMetrics:
         """See ``RolloutStore.metrics``."""
-        return cast(StoreMetrics, self._call("metrics"))
+        return cast(StoreMetrics, _wait(self.actor.metrics.remote()))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to a file **of the actor's node**; see ``RolloutStore.save``."""
-        self._call("save", str(path))
+        _wait(self.actor.save.remote(str(path)))
 
     def restore(self, path: str | PathLike[str]) -> None:
         """Go on from a file of the actor's node that ``save`` wrote. Raises ``StoreStateError``, nothing changed."""
-        self._wait(self.actor.restore.remote(str(path)))
+        _wait(self.actor.restore.remote(str(path)))
 
     def stop(self) -> None:
         """End the actor; what was not saved is gone."""
@@ -176,22 +172,20 @@ class RemoteStore:
     def __reduce__(self) -> tuple[Any, ...]:
         return RemoteStore, (self.actor,)
 
-    def _read(self, name: str) -> Any:
-        return self._wait(self.actor.read.remote(name))
+    def _status(self) -> tuple[int, int, bool]:
+        return cast(tuple[int, int, bool], _wait(self.actor.status.remote()))
 
-    def _call(self, method: str, *args: Any) -> Any:
-        return self._wait(self.actor.call.remote(method, *args))
 
-    @staticmethod
-    def _wait(reference: Any) -> Any:
-        import ray
+def _wait(reference: Any) -> Any:
+    """What a remote call gave; its errors as they were raised, without Ray's wrapping."""
+    import ray
 
-        try:
-            return ray.get(reference)
-        except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, Exception):
-                raise error.cause from None
-            raise
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, Exception):
+            raise error.cause from None
+        raise
 
 
 def start_store(

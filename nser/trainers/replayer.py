@@ -20,6 +20,7 @@ from nser.rollouts import (
     agreed_count,
     replay_count,
 )
+from nser.trainers.offpolicy import Correction
 
 Score = Callable[[Sequence[Rollout]], ArrayLike]
 """Rules, or anything else, over rollouts: (n) rollouts → (n,) scores in [0, 1]."""
@@ -68,7 +69,8 @@ class Replayer:
     old however often a version generates. ``score`` gives fresh rollouts their rule score, the relevance of the
     index; ``multiple_of`` rows are replayed, or a multiple of that, for trainers that split batches evenly.
 
-    Raises ``RolloutError`` for the composition "pool", which would replace rows that the host counts on.
+    Raises ``RolloutError`` for the composition "pool", which would replace rows that the host counts on, and
+    ``ArgumentError`` for a cap below 1.
     """
 
     def __init__(self, store: Store, score: Score | None = None, multiple_of: int = 1) -> None:
@@ -76,6 +78,7 @@ class Replayer:
             raise RolloutError(
                 "composition", "pool", "anchored or separate", "Use nser.rollouts.plan and the converters for a pool."
             )
+        self.correction = Correction(store.settings.correction, store.settings.cap)
         self.store = store
         self.score = score
         self.multiple_of = multiple_of

@@ -14,6 +14,7 @@ from nser.rollouts import Rollout, RolloutError, RolloutStore, StoreStateError, 
 from nser.trainers.ray_scoring import RemoteScore
 from nser.trainers.ray_store import RemoteStore, connect_store, start_store, store_bytes
 from nser.trainers.replayer import Replayer
+from nser.trainers.verl.sampling import SamplerOptions
 from tests.trainers.rollout_makers import rollout, same
 
 ray = pytest.importorskip("ray")
@@ -93,7 +94,7 @@ def test_arrays_of_a_draw_are_not_copied(store: RemoteStore) -> None:
     """Read twice, a draw stands at one place: in the object store."""
     store.admit(made(64, response=2000))
     store.advance(1)
-    reference = store.actor.call.remote("draw", 32)
+    reference = store.actor.draw.remote(32)
     first, second = ray.get(reference), ray.get(reference)
     for left, right in zip(first.rollouts, second.rollouts, strict=True):
         assert np.shares_memory(left.response_ids, right.response_ids)
@@ -103,6 +104,7 @@ def test_arrays_of_a_draw_are_not_copied(store: RemoteStore) -> None:
 def test_others_find_it_by_its_name(store: RemoteStore, request: pytest.FixtureRequest) -> None:
     store.admit(made(3))
     assert len(connect_store(request.node.name)) == 3
+    assert len(SamplerOptions.of({"store": request.node.name}).open_store()) == 3
 
     @ray.remote(num_cpus=0)
     def elsewhere(found: RemoteStore) -> int:

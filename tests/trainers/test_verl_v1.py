@@ -32,6 +32,7 @@ def queue(module: Queue) -> Queue:
 
 def sampler(name: str = "ReplaySampler", **options: Any) -> Any:
     """Found and built as verl's trainer does it."""
+    from omegaconf import OmegaConf
     from verl.utils.import_utils import load_extern_object
 
     cls: Any = load_extern_object("pkg://nser.trainers.verl.v1", name)
@@ -40,7 +41,7 @@ def sampler(name: str = "ReplaySampler", **options: Any) -> Any:
         trainer_config={},
         max_off_policy_threshold=8,
         max_off_policy_strategy="drop",
-        sampler_kwargs={"preset": "nser", "ratio": 0.5, **options},
+        sampler_kwargs=OmegaConf.create({"preset": "nser", "ratio": 0.5, **options}),
         refill_fn=lambda count: None,
     )
 

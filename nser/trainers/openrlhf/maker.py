@@ -18,7 +18,7 @@ from typing import Any
 from torch import Tensor
 
 from nser.rollouts import Replayed, RolloutError
-from nser.trainers.offpolicy import Correction, importance_weights
+from nser.trainers.offpolicy import importance_weights
 from nser.trainers.openrlhf.experiences import apply_weights, from_experience, to_experience
 from nser.trainers.replayer import Replayer, Score, Store
 
@@ -54,8 +54,7 @@ class ReplayExperiences:
 
     def _old(self, replayed: Replayed, like: Any, size: int) -> list[Any]:
         """Replayed rollouts in micro-batches of ``size`` rows, corrected and weighted."""
-        settings = self.replayer.store.settings
-        correction = Correction(settings.correction, max(settings.cap, 1.0))
+        correction = self.replayer.correction
         cuts = range(0, len(replayed), size)
         weights = [replayed.weights[cut : cut + size] for cut in cuts]
         old = [to_experience(replayed.rollouts[cut : cut + size], like, self.tokenizer.pad_token_id) for cut in cuts]

@@ -41,7 +41,8 @@ def from_batch(batch: Any, version: int = 0, sampling: Sampling | None = None) -
     - the reward is the sum of `token_level_scores`, the group is `uid`, the task `data_source`;
     - all other non-tensor fields go into ``metadata["verl"]``, and must be JSON.
 
-    ``sampling``: how the responses were sampled, by default at temperature 1; its source is set by the log-probs.
+    ``sampling``: how the responses were sampled, by default at the temperature that `meta_info` names; its source is
+    set by the log-probs.
     Raises ``RolloutError``.
     """
     tensors = {key: batch.batch[key].detach().cpu().numpy() for key in list(batch.batch.keys()) if key in _READ}
@@ -49,7 +50,7 @@ def from_batch(batch: Any, version: int = 0, sampling: Sampling | None = None) -
         if key not in tensors:
             raise RolloutError(key, "no such key", f"the keys {', '.join(REQUIRED)}", WAY_OUT)
     logps, source = _behavior(tensors)
-    sampling = sampling or Sampling()
+    sampling = sampling or Sampling(float(batch.meta_info.get("temperature", 1.0)))
     how = Sampling(sampling.temperature, sampling.top_p, sampling.top_k, source)
     lengths = _lengths(tensors)
     beside = [_beside(batch, row) for row in range(len(batch))]

@@ -79,8 +79,7 @@ class ReplayMixin:
 
     def _update_actor(self, batch: Any) -> Any:
         """Update on the fresh rows and what is replayed with them, then on what is replayed alone."""
-        settings = self.replayer.store.settings
-        correction = Correction(settings.correction, max(settings.cap, 1.0))
+        settings, correction = self.replayer.store.settings, self.replayer.correction
         version = self.global_steps - 1
         replays = self.replayer.step(from_batch(batch, version), version)
         beside, after = (replays, []) if settings.composition == "anchored" else ([], replays)
@@ -112,9 +111,13 @@ class ReplayMixin:
 def with_replay(trainer_class: type, store: Store, score: Score | None = None, multiple_of: int = 1) -> type:
     """``trainer_class`` (verl's `RayPPOTrainer`) with replay out of ``store``.
 
-    ``score``: rules over rollouts, (n) → (n,) in [0, 1]; they need text, so keep `raw_prompt` or the like in the
-    batch. ``multiple_of``: verl splits a batch into mini-batches of `ppo_mini_batch_size` · `rollout.n` rows over
-    all data-parallel ranks, and what does not divide evenly is an error there: pass that product.
+    ``score``: rules over rollouts, (n) → (n,) in [0, 1], for example the method of that name of
+    ``RolloutScorer(rules, decode=tokenizer.decode)``.
+
+    ``multiple_of``: verl splits a batch into mini-batches of `ppo_mini_batch_size` · `rollout.n` rows, and what does
+    not divide evenly is an error there: pass that product. Make it small enough: half as many replayed rows as fresh
+    ones are none at all if one mini-batch is the whole batch. `actor_rollout_ref.actor.shuffle=True` spreads replayed
+    rows over the mini-batches; without it they are in the last ones.
     """
     if multiple_of < 1:
         raise RolloutError("multiple_of", multiple_of, "a number ≥ 1", "Pass ppo_mini_batch_size * rollout.n.")

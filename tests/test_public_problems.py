@@ -40,7 +40,7 @@ sympy #14643 #10805 #9921 · lark #181 #1404 #1455 #434 #194 · llguidance #233 
 vllm #11118 #12619 #18255 · llama.cpp #19051 #4492 · networkx #8737 · langchain #9368 #17696 · instructor #276
 ollama #15288 · browser-use #5148 · openai-node #1108
 """
-UNREAD = "lark #1404, lark #194, llguidance #233, outlines #1006, vllm #18255, openai-node #1108"
+UNREAD = "lark #1404, lark #194, outlines #1006, vllm #18255, openai-node #1108"
 TEXT = "rule a [0.8]: forall t in step: ~facing(t-1, key) & dist_goal(t) < ?0.3 -> ~good(t)"
 
 
@@ -110,7 +110,7 @@ def test_numbers_are_taken_letter_by_letter(engine: Engine, number: str) -> None
 
 
 def test_no_model_can_write_blanks_without_end() -> None:
-    """llguidance #233 (unread): between words an ignored blank may be followed by another, and another."""
+    """Between words an ignored blank may be followed by another, and another."""
     for engine in ("llguidance", "openai"):
         state = MATCHERS[engine, True].deep_copy()
         assert state.consume_tokens(list(b"rule a:"))
@@ -119,6 +119,14 @@ def test_no_model_can_write_blanks_without_end() -> None:
             assert state.consume_token(32)
             written += 1
         assert written <= 5
+
+
+def test_nothing_that_is_ignored_need_come_first() -> None:
+    """llguidance #233: what a grammar ignores is refused as the first token; a rule starts without it."""
+    state = MATCHERS["llguidance", True].deep_copy()
+    assert state.consume_tokens(list(b"rule a:"))
+    # A reply that starts with a blank all the same, from a server that allows it, is read.
+    assert parse_rule(f"\n  {TEXT}") == parse_rule(TEXT)
 
 
 @pytest.mark.parametrize("text", [*(grammar(e, SIGNATURE) for e in ENGINES), decoding_grammar("openai", SIGNATURE)])

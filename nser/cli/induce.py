@@ -59,7 +59,9 @@ def command(
     repairs: Annotated[int, typer.Option(min=0, max=2, help="Rounds in which refused rules go back.")] = 2,
     episode_tokens: Annotated[int, typer.Option(min=1, help="Tokens of episodes in the prompt.")] = 3_000,
     answer_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one answer at the most.")] = 800,
-    label: Annotated[str, typer.Option(help="What a transition was worth: progress, return or success.")] = "progress",
+    label: Annotated[
+        str, typer.Option(help="Worth of a transition: progress, return, success, advantage.")
+    ] = "progress",
     gamma: Annotated[float, typer.Option(help="Discount, in (0, 1].")] = 0.99,
     max_rules: Annotated[int, typer.Option(min=1, help="Rules kept at the most.")] = 12,
     about: Annotated[str, typer.Option(help="Of rollouts: what rules are over, rollout or turn.")] = "rollout",

@@ -25,7 +25,9 @@ def command(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the fitted rules here.")] = None,
     env: Env = None,
     vocab: Vocab = None,
-    label: Annotated[str, typer.Option(help="What a transition was worth: progress, return or success.")] = "progress",
+    label: Annotated[
+        str, typer.Option(help="Worth of a transition: progress, return, success, advantage.")
+    ] = "progress",
     gamma: Annotated[float, typer.Option(min=0.01, max=1, help="Discount.")] = 0.99,
     as_json: AsJson = False,
 ) -> None:

@@ -1,15 +1,16 @@
 """What a transition was worth: the outcome that rules are judged by.
 
 The default is *progress*: r + γ V(s′) − V(s), with V(s) the shrunken mean return of all states that look alike to
-the vocabulary. It asks whether an action led from a worse kind of state to a better one. Return-to-go and success,
-offered beside it, mistake a good place for a good action: beside the goal everything is followed by success.
+the vocabulary. It asks whether an action led from a worse kind of state to a better one. Offered beside it:
+*advantage*, the return that really followed less V(s), which sees past the next state and is noisier for it;
+return-to-go and success, which mistake a good place for a good action: beside the goal all is followed by success.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -22,8 +23,8 @@ from nser.grounding.vocabulary import Vocabulary
 from nser.induce.kinds import numbered
 from nser.induce.splits import split_return
 
-Label = Literal["progress", "return", "success"]
-LABELS: tuple[Label, ...] = ("progress", "return", "success")
+Label = Literal["progress", "return", "success", "advantage"]
+LABELS: tuple[Label, ...] = get_args(Label)
 
 SHRINKAGE = 10.0  # pseudo-visits of the prior: a kind of state that was seen twice is hardly believed
 MAX_SWEEPS = 2_000  # at γ = 0.99 a sweep leaves 99 % of the error
@@ -75,14 +76,27 @@ def progress(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -
     V is the value of a kind of state under the recorded behaviour, see `_values`. A time limit ends no state's worth:
     the step that it cut counts as any other.
     """
+    before, after = _values_around(trajectories, vocabulary, gamma)
+    ahead = np.where(trajectories.terminated, 0.0, after)
+    return np.asarray(trajectories.rewards + gamma * ahead - before, np.float64)
+
+
+def advantage(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:
+    """[N] G − V(s): the discounted return that followed, less the value of the kind of state it began in."""
+    before, _ = _values_around(trajectories, vocabulary, gamma)
+    return np.asarray(trajectories.returns_to_go(gamma) - before, np.float64)
+
+
+def _values_around(
+    trajectories: Trajectories, vocabulary: Vocabulary, gamma: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values [N] of the kinds of state before and after each step."""
     steps, after = trajectories.steps(), trajectories.next_steps()
     valuation = Valuation.over(vocabulary, steps)
     both = torch.cat([valuation.codes(steps), valuation.codes(after)]).numpy()
     now, then = np.split(numbered(both), 2)
-
     values = _values(trajectories, now, then, gamma)
-    ahead = np.where(trajectories.terminated, 0.0, values[then])
-    return np.asarray(trajectories.rewards + gamma * ahead - values[now], np.float64)
+    return values[now], values[then]
 
 
 def _values(
@@ -143,4 +157,5 @@ OUTCOMES: dict[Label, Callable[[Trajectories, Vocabulary, float], NDArray[np.flo
     "progress": progress,
     "return": return_to_go,
     "success": success,
+    "advantage": advantage,
 }

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nser.induce.kinds import numbered
-from nser.induce.labels import progress, return_to_go, success
+from nser.induce.labels import advantage, progress, return_to_go, success
 from tests.induce.planted import CHAIN, LEAVES, NUMBERS, ROOMS, play
 
 
@@ -18,6 +18,23 @@ def test_progress_ranks_the_action_that_leads_on_above_every_other() -> None:
         right = played.actions == LEAVES[room]
         assert found[here & right].mean() > 0.02
         assert found[here & ~right].max() <= 1e-9
+
+
+def test_advantage_is_progress_summed_to_the_end_of_the_episode() -> None:
+    """Σ γᵏ (r + γ V(s′) − V(s)) telescopes to G − V(s), plus what a time limit cut off."""
+    played = play(60, 5)
+    gamma = 0.9
+    found, steps = advantage(played, CHAIN, gamma), progress(played, CHAIN, gamma)
+    summed, ahead = np.zeros(len(steps)), 0.0
+    for row in reversed(range(len(steps))):
+        if row + 1 == len(steps) or played.episodes[row + 1] != played.episodes[row]:
+            ahead = 0.0
+        ahead = steps[row] + gamma * ahead
+        summed[row] = ahead
+    ended = {episode for episode, over in zip(played.episodes, played.terminated, strict=True) if over}
+    rows = np.isin(played.episodes, list(ended))
+    assert rows.any()
+    np.testing.assert_allclose(found[rows], summed[rows], atol=1e-9)
 
 
 def test_progress_agrees_with_values_solved_by_linear_algebra() -> None:
@@ -60,7 +77,7 @@ def test_the_other_labels_are_centred(label: object) -> None:
 
 def test_nothing_played_gives_no_labels() -> None:
     nothing = play(3, 0)[:0]
-    for label in (progress, return_to_go, success):
+    for label in (progress, return_to_go, success, advantage):
         assert len(label(nothing, CHAIN, 0.9)) == 0
 
 

@@ -59,7 +59,7 @@ def test_overrides_reach_the_law_and_the_induction() -> None:
             "share": st.floats(0, 1),
             "tau": st.floats(1, 1e6),
             "induce_every": st.integers(1, 10**6),
-            "label": st.sampled_from(["progress", "return", "success"]),
+            "label": st.sampled_from(["progress", "return", "success", "advantage"]),
         },
     ),
 )
@@ -80,7 +80,7 @@ def test_what_means_nothing_is_told_in_words() -> None:
         condition_of("induced:induce_every=0.5")
     with pytest.raises(OverrideError, match="expected at least 1 for induce_every"):
         condition_of("induced:induce_every=0")
-    with pytest.raises(OverrideError, match="expected one of progress, return, success"):
+    with pytest.raises(OverrideError, match="expected one of progress, return, success, advantage"):
         condition_of("induced:label=luck")
     with pytest.raises(OverrideError, match=r"a share in \[0, 1\]"):
         condition_of("placebo:boosted=2")

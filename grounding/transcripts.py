@@ -24,6 +24,7 @@ from nser.errors import NserError
 
 AGENT = "assistant"
 ROLES = ("system", "user", AGENT, "tool")
+_SPOKEN = frozenset({"messages", "completion", "text", "prompt"})
 _ROLES = {**dict(zip(ROLES, ROLES, strict=True)), "developer": "system", "function": "tool", "environment": "user"}
 
 
@@ -208,29 +209,36 @@ Decode = Callable[[Sequence[int]], str]
 
 
 def as_transcript(rollout: Transcript | RolloutLike, decode: Decode | None = None) -> Transcript:
-    """The text of a rollout: `metadata["messages"]`, or `metadata["text"]` and `["prompt"]`, or its decoded ids.
+    """The text of a rollout: what its metadata hold, or its decoded ids.
 
-    Raises `TranscriptError` where there is no text and no `decode`.
+    In `metadata` are looked for: `messages`; or `completion` or `text`, with `prompt` before it, each a text or a list
+    of messages. Raises `TranscriptError` where there is no text and no `decode`.
     """
     if isinstance(rollout, Transcript):
         return rollout
     told = rollout.metadata
     messages = told.get("messages")
     if messages is None:
-        text, prompt = told.get("text"), told.get("prompt", "")
+        text, prompt = told.get("completion", told.get("text")), told.get("prompt", "")
         if text is None and decode is not None:
             prompt = decode([int(i) for i in rollout.prompt_ids])
             text = decode([int(i) for i in rollout.response_ids])
         if text is None:
-            expected = "messages or text; store them with the rollout, or give decode=tokenizer.decode"
+            expected = "messages, completion or text; store them with the rollout, or give decode=tokenizer.decode"
             raise TranscriptError("metadata", f"only {', '.join(told) or 'nothing'}", expected)
-        messages = [{"role": "user", "content": prompt}] if prompt else []
-        messages = [*messages, {"role": AGENT, "content": text}]
+        messages = [*_spoken(prompt, "user"), *_spoken(text, AGENT)]
     advantage = rollout.advantage if isinstance(rollout.advantage, float) else None
-    fields = {name: value for name, value in told.items() if name not in ("messages", "text", "prompt")}
+    fields = {name: value for name, value in told.items() if name not in _SPOKEN}
     return Transcript.of_messages(
         messages, rollout.reward, group=rollout.group, task=rollout.task, advantage=advantage, metadata=fields
     )
+
+
+def _spoken(said: object, role: str) -> list[Any]:
+    """A list of messages as it is, a text as one message, no text as none."""
+    if isinstance(said, str):
+        return [{"role": role, "content": said}] if said or role == AGENT else []
+    return list(said) if isinstance(said, Sequence) else [{"role": role, "content": said}]
 
 
 def content_text(content: object) -> str:

@@ -160,6 +160,9 @@ def test_rollouts_as_transcripts() -> None:
     assert (found.reward, found.group, found.task, found.advantage) == (1.0, "g", "t", 0.5)
     assert found.metadata == {"success": True}
     assert as_transcript(found) is found
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    talk = as_transcript(rollout(prompt=messages, completion=[{"role": "assistant", "content": "a"}]))
+    assert [(turn.role, turn.text) for turn in talk.turns] == [("system", "s"), ("user", "u"), ("assistant", "a")]
     decoded = as_transcript(rollout(), decode=lambda ids: "-".join(map(str, ids)))
     assert [turn.text for turn in decoded.turns] == ["1-2", "3"]
     with pytest.raises(TranscriptError, match="give decode="):

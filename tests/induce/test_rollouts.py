@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+import llguidance
 import numpy as np
 import pytest
 
 from nser.grounding.rollout_words import ROLLOUTS
 from nser.grounding.transcripts import Transcript
 from nser.induce.chat import ChatProposer, ChatSettings
+from nser.induce.decoding import decoding_grammar
 from nser.induce.evidence import Evidence
 from nser.induce.loop import induce_from
 from nser.induce.phrases import phrases, tools
@@ -26,6 +28,7 @@ from nser.rules.verdict import Verdict
 from nser.scorers.rollouts import RolloutScorer
 from tests.grounding.test_transcripts import chat
 from tests.induce.planted_rollouts import planted
+from tests.rules.test_grammar import TOKENIZER
 
 SETTINGS = InductionSettings()
 
@@ -226,3 +229,19 @@ def test_a_better_set_is_refined() -> None:
     found = induce_from(rollout_evidence(planted(), ROLLOUTS, SETTINGS), SymbolicProposer(), previous=before)
     assert found.ruleset.version == 4
     assert [gone.name for gone in found.ruleset.retired] == ["old"]
+
+
+@pytest.mark.parametrize("sort", ["rollout", "turn"])
+def test_decoding_is_held_to_the_sort(sort: Sort) -> None:
+    signature = rollout_evidence(planted(), ROLLOUTS, SETTINGS, sort).vocabulary.signature
+    grammar = llguidance.grammar_from("lark", decoding_grammar("llguidance", signature))
+    assert llguidance.LLMatcher.validate_grammar(grammar) == ""
+    rules = {
+        'rule a_b: forall r in rollout: contains(r, "let me") & ~tool_calls(r, "x") > 2 -> good(r)': "rollout",
+        'rule a_b: forall u in turn: by(u, tool) & prev(says(u, "let me")) -> good(u)': "turn",
+        "rule a_b: forall t in step: by(t, tool) -> good(t)": "",
+        "rule a_b: forall r in rollout: prev(repeats(r)) -> good(r)": "",
+    }
+    for rule, over in rules.items():
+        state = llguidance.LLMatcher(TOKENIZER, grammar)
+        assert bool(state.consume_tokens(list(rule.encode())) and state.is_accepting()) == (over == sort), rule

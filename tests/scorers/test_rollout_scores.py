@@ -75,3 +75,14 @@ def test_many_long_rollouts() -> None:
     ]
     scores = RolloutScorer(RULES).score(many)
     assert scores.tolist() == pytest.approx([0.0] * 100)
+
+
+def test_the_scores_are_a_reward_function_of_trl() -> None:
+    pytest.importorskip("trl")
+    from nser.trainers.trl.rewards import rule_reward
+
+    reward = rule_reward(RolloutScorer(RULES).score)
+    ids = [[1, 2], [3]]
+    assert reward(prompts=["q", "q"], completions=["please", "I am sure"], completion_ids=ids) == pytest.approx(
+        [1 - 0.5 * 0.75, 1.0]
+    )

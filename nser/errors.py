@@ -4,8 +4,6 @@ Each message says what was found, what was expected and the way out, so that the
 person, a program that reads the fields, and a prompt that asks a language model for a repair.
 """
 
-from typing import ClassVar
-
 
 class NserError(Exception):
     """Root of every error that nser raises on purpose; the command line prints it as one line.
@@ -13,4 +11,4 @@ class NserError(Exception):
     `exit_code` is what the command line leaves with: 2 for wrong use, 1 for a problem found on the way.
     """
 
-    exit_code: ClassVar[int] = 2
+    exit_code: int = 2

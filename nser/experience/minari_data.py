@@ -8,7 +8,6 @@ Needs `pip install nser[minari]`.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from nser.experience.record import as_row
 from nser.experience.trajectories import Trajectories, TrajectoryError, joined
+from nser.jsons import read_json
 
 METADATA = "metadata.json"
 MAX_ROWS = 10**8  # transitions of a dataset that is read as a whole
@@ -40,7 +40,7 @@ def load_minari(path: Path) -> Trajectories:
     except ImportError as error:
         raise TrajectoryError(f"{path} is a Minari dataset; to read it, `pip install nser[minari]`") from error
     try:
-        metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+        metadata = read_json(folder / METADATA)
         if not {"observation_space", "action_space"} <= metadata.keys():
             # Minari would make the environment that the file names, and so run code that somebody else chose.
             raise TrajectoryError(f"{path} doesn't tell its spaces, expected observation_space and action_space")

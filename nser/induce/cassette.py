@@ -16,6 +16,7 @@ from typing import Any
 
 from nser.errors import NserError
 from nser.files import write_text
+from nser.jsons import read_json
 
 REDACTED = "[redacted]"
 
@@ -83,7 +84,7 @@ class Cassette:
         if not path.exists():
             return None
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            content = read_json(path)
             return Reply(**content["reply"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CassetteError(

@@ -14,7 +14,8 @@ import numpy as np
 
 from nser.arrays import read_arrays
 from nser.files import atomic_path
-from nser.replay.errors import CheckpointError, LawError
+from nser.jsons import parse_json
+from nser.replay.errors import CheckpointError
 from nser.replay.forest import Forest
 from nser.replay.items import Items
 from nser.replay.law import Law
@@ -71,7 +72,7 @@ def unpack(state: dict[str, Any], items: Items, forest: Forest, rng: np.random.G
         forest.log_decay[:filled] = forest.law.rate * (items.birth[:filled] - forest.origin) - forest.offset
     forest.restore(np.asarray(state["weight"]))
     forest.peak.mend(0, items.capacity)
-    rng.bit_generator.state = json.loads(state["rng"])
+    rng.bit_generator.state = parse_json(state["rng"])
 
 
 def check(state: dict[str, Any], capacity: int, law: Law) -> None:
@@ -103,8 +104,8 @@ def check(state: dict[str, Any], capacity: int, law: Law) -> None:
 def law_of(state: dict[str, Any]) -> Law:
     """The law that a state was saved under; raises ``CheckpointError``."""
     try:
-        return Law.from_dict(json.loads(state["law"]))
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, LawError) as error:
+        return Law.from_dict(parse_json(state["law"]))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError("law", state.get("law"), f"the text of Law.to_dict ({error})") from error
 
 
@@ -122,7 +123,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     """The state that ``write`` wrote, unchecked; raises ``CheckpointError`` for any other file."""
     try:
         state: dict[str, Any] = dict(read_arrays(Path(path)))
-        scalars = json.loads(str(state.pop("scalars")))
+        scalars = parse_json(str(state.pop("scalars")))
     except (ValueError, KeyError) as error:
         raise CheckpointError("file", str(path), f"an npz written by ReplayIndex.save ({error})") from error
     if not isinstance(scalars, dict) or not isinstance(scalars.get("capacity"), int):
@@ -137,8 +138,8 @@ def _expect(holds: bool, field: str, found: object, expected: str) -> None:
 
 def _check_rng(text: object) -> None:
     try:
-        np.random.PCG64(0).state = json.loads(str(text))
-    except (ValueError, TypeError, KeyError) as error:
+        np.random.PCG64(0).state = parse_json(str(text))
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise CheckpointError("rng", text, "the JSON text of the state of a PCG64 generator") from error
 
 

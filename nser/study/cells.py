@@ -7,7 +7,6 @@ study.lock          held by the process that runs the study
 
 from __future__ import annotations
 
-import fcntl
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nser.files import write_text
+from nser.files import atomic_path, write_text, writing
+from nser.jsons import read_json, read_objects
+from nser.lock import locked
 from nser.runs.directory import versions
-from nser.study.errors import DifferentStudyError, NoStudyError, StudyBusyError
+from nser.study.errors import DifferentStudyError, NoStudyError
 from nser.study.settings import EXTENDABLE, StudySettings
 
 Row = dict[str, Any]
+LOCK = "study.lock"
 
 ROW = (
     "environment", "condition", "ratio", "seed", "step", "success", "return", "length", "train_success",
@@ -79,7 +81,8 @@ class StudyDirectory:
             if differing:
                 raise DifferentStudyError(self.path, differing)
             settings = _extended(there, settings)
-        self.path.mkdir(parents=True, exist_ok=True)
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
         content = {
             "settings": settings.model_dump(mode="json"),
             "versions": versions(),
@@ -89,15 +92,10 @@ class StudyDirectory:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Keeps other processes from running this study meanwhile. Raises `StudyBusyError` where one does.
-
-        The system lets go of the lock when its holder ends, however it ends.
-        """
-        with (self.path / "study.lock").open("w") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise StudyBusyError(self.path) from error
+        """Keeps other processes from running this study meanwhile. Raises `LockedError` where one does."""
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with locked(self.path / LOCK):
             yield
 
     def finished(self) -> set[Cell]:
@@ -105,15 +103,19 @@ class StudyDirectory:
         return {Cell(row["condition"], row["ratio"], row["seed"]) for row in read_rows(self.path)}
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Put whole cells to the file, all or nothing."""
-        before = self.evaluations.read_text(encoding="utf-8") if self.evaluations.exists() else ""
-        write_text(self.evaluations, before + "".join(json.dumps(dict(row)) + "\n" for row in rows))
+        """Put whole cells to the file, all or nothing. Raises `WriteError`, and what is there stays."""
+        before = self.evaluations.read_bytes() if self.evaluations.exists() else b""
+        if before and not before.endswith(b"\n"):
+            before += b"\n"  # a line that somebody cut is lost, the next one is not
+        new = "".join(json.dumps(dict(row)) + "\n" for row in rows)
+        with atomic_path(self.evaluations) as beside:
+            beside.write_bytes(before + new.encode())
 
 
 def read_settings(path: Path) -> StudySettings:
     """The settings of the study in a directory. Raises `NoStudyError`."""
     try:
-        return StudySettings.model_validate(json.loads((path / "study.json").read_text(encoding="utf-8"))["settings"])
+        return StudySettings.model_validate(read_json(path / "study.json")["settings"])
     except FileNotFoundError as error:
         raise NoStudyError(path, "found no study.json") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -123,21 +125,24 @@ def read_settings(path: Path) -> StudySettings:
 def read_rows(path: Path) -> list[Row]:
     """Every row of the study in a directory, in the order of writing; none where no cell is done yet.
 
-    A line that is no whole row is left out, and so is not counted as done.
+    A line that is no whole row is left out, and so is not counted as done. Raises `NoStudyError` for a file that can't
+    be read.
     """
     file = path / "evaluations.jsonl"
-    text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
-    return list(_whole(text.splitlines()))
+    try:
+        return [row for row in read_objects(file) if _is_row(row)] if file.exists() else []
+    except OSError as error:
+        raise NoStudyError(path, f"can't read its {file.name} ({error.strerror})") from error
 
 
-def _whole(lines: Sequence[str]) -> Iterator[Row]:
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict) and all(key in row for key in ROW):
-            yield row
+def _is_row(row: Row) -> bool:
+    """Whether there is every key, and a cell can be told from it."""
+    whole = all(key in row for key in ROW)
+    return whole and isinstance(row["condition"], str) and _is_number(row["ratio"]) and _is_number(row["seed"])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _extended(there: StudySettings, asked: StudySettings) -> StudySettings:

@@ -62,17 +62,6 @@ class NoStudyError(StudyError):
         return f"{self.path} is no study: {self.reason}; name a directory that `nser study` made"
 
 
-class StudyBusyError(StudyError):
-    """Another process runs the study in `path`."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self.path = path
-
-    def __str__(self) -> str:
-        return f"another process is running the study in {self.path}; wait for it, or take another directory"
-
-
 class WorkerDiedError(StudyError):
     """A worker process ended without a word, as one does that the system killed for want of memory."""
 

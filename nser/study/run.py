@@ -36,13 +36,14 @@ def run_study(settings: StudySettings, directory: Path, report: Report) -> None:
     """Run every cell of `settings` that `directory` does not hold yet, and add its rows to `evaluations.jsonl`.
 
     A stack's rows are written once all its cells are done; a study that is interrupted begins its unfinished stacks
-    again. Raises `StudyError` (its subclasses say what is wrong) and `UnknownEnvironmentError`.
+    again. Raises `StudyError` (its subclasses say what is wrong), `UnknownEnvironmentError`, `WriteError`, and
+    `LockedError` while another process runs the study.
     """
     conditions = [condition_of(name) for name in settings.conditions]
     check_world(settings, conditions)
     study = StudyDirectory(directory)
-    study.open(settings)
     with study.claimed():
+        study.open(settings)
         jobs = pending(settings, conditions, study.finished())
         progress = _Progress(report, settings.steps * sum(len(job.seeds) for job in jobs))
         progress.tell("")

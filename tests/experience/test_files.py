@@ -65,7 +65,7 @@ def test_missing_and_cut_and_incomplete_files(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     save_trajectories(path, recorded([50]))
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(TrajectoryError, match="no whole NumPy archive"):
+    with pytest.raises(TrajectoryError, match="no whole archive"):
         load_trajectories(path)
     np.savez(path, observations=np.zeros(2))
     with pytest.raises(TrajectoryError, match="lacks actions"):
@@ -78,14 +78,14 @@ def test_a_flipped_bit_is_noticed(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[250] ^= 1
     path.write_bytes(content)
-    with pytest.raises(TrajectoryError, match="no whole NumPy archive"):
+    with pytest.raises(TrajectoryError, match="no whole archive"):
         load_trajectories(path)
 
 
 def test_a_pickle_inside_a_file_is_not_run(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     np.savez(path, **{name: np.array([object()]) for name in FIELDS})  # type: ignore[arg-type]
-    with pytest.raises(TrajectoryError, match="holds object in observations, expected numbers"):
+    with pytest.raises(TrajectoryError, match="observations holds object; objects are never loaded"):
         load_trajectories(path)
 
 
@@ -110,7 +110,7 @@ def test_a_header_that_promises_too_much_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    with pytest.raises(TrajectoryError, match="observations promises 2,000,000,000,000,000 values and holds fewer"):
+    with pytest.raises(TrajectoryError, match="observations is cut: it promises the shape"):
         load_trajectories(path)
 
 

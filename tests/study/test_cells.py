@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from nser.lock import LockedError
 from nser.study.cells import ROW, Cell, StudyDirectory, read_rows, read_settings
-from nser.study.errors import DifferentStudyError, NoStudyError, StudyBusyError
+from nser.study.errors import DifferentStudyError, NoStudyError
 from nser.study.settings import StudySettings, study_settings
 
 
@@ -47,7 +48,7 @@ def test_another_study_in_its_place_is_refused_and_nothing_changed(tmp_path: Pat
 
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
     study, other = StudyDirectory(tmp_path), StudyDirectory(tmp_path)
-    with study.claimed(), pytest.raises(StudyBusyError, match="another process is running the study"), other.claimed():
+    with study.claimed(), pytest.raises(LockedError, match="is in use by process"), other.claimed():
         pass
     with other.claimed():
         pass

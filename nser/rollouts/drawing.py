@@ -1,8 +1,10 @@
 """Draws from the index of a store, with the store's definition of age.
 
 The index forgets items ``max_age`` versions after their *admission*. Where rollouts arrive with a lag, some are too
-old before that: they are left out of draws here, which is the law over the others exactly. For the others' order in a
-draw without replacement does not depend on them, and a draw with replacement is repeated until it hits others.
+old before that: draws leave them out, and so follow the law of all items that the index holds, given that the item is
+young enough. (Without replacement the order of the others does not depend on them; with replacement a draw is
+repeated.) Probabilities and weights are those of this density. It is the law over the young ones alone wherever λ is 0
+or 1 and the guard of the rules idle; else their parts of the mixture differ by the little that the old ones would get.
 """
 
 from __future__ import annotations

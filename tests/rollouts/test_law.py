@@ -57,42 +57,42 @@ def test_draws_with_replacement_follow_the_law(name: str, lags: bool) -> None:
     # Independent draws: the counts of stratified ones vary less than chi-square takes for granted.
     store, twin = filled(replace(LAWS[name], stratified=False), True, lags)
     q = expected(twin)
-    draw = store.draw(40_000).draw
+    draw = store.draw(10_000).draw
     counts = np.bincount(draw.slots, minlength=40)
     np.testing.assert_allclose(draw.probabilities, q[draw.slots], rtol=1e-9)
     assert counts[q == 0].sum() == 0
-    assert chisquare(counts[q > 0], 40_000 * q[q > 0]).pvalue > 0.01
+    assert chisquare(counts[q > 0], 10_000 * q[q > 0]).pvalue > 0.01
 
 
 @pytest.mark.parametrize("lags", [False, True])
 def test_stratified_draws_have_the_same_expectation(lags: bool) -> None:
     store, twin = filled(LAWS["everything"], True, lags)
-    counts = np.bincount(store.draw(40_000).draw.slots, minlength=40)
+    counts = np.bincount(store.draw(10_000).draw.slots, minlength=40)
     # What is too old is drawn again, by independent draws for the few that hit it.
-    np.testing.assert_allclose(counts / 40_000, expected(twin), atol=0.004)
+    np.testing.assert_allclose(counts / 10_000, expected(twin), atol=0.008)
 
 
 @pytest.mark.parametrize("lags", [False, True])
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", ["age", "eviction", "uniform", "everything"])
 def test_draws_without_replacement_are_successive_draws(name: str, lags: bool) -> None:
     """The first follows q; the second follows q without the first."""
     store, twin = filled(LAWS[name], False, lags)
     q = expected(twin)
     draw = store.draw(5).draw
     np.testing.assert_allclose(draw.probabilities, q[draw.slots], rtol=1e-9)
-    pairs = np.array([store.draw(2).draw.slots for _ in range(2_500)])
+    pairs = np.array([store.draw(2).draw.slots for _ in range(1_500)])
     assert (pairs[:, 0] != pairs[:, 1]).all()
     second = sum(q[first] * np.where(np.arange(40) == first, 0.0, q / (1 - q[first])) for first in range(40))
     for counts, law in ((np.bincount(pairs[:, 0], minlength=40), q), (np.bincount(pairs[:, 1], minlength=40), second)):
         assert counts[law == 0].sum() == 0
-        assert chisquare(counts[law > 0], 2_500 * law[law > 0]).pvalue > 0.01
+        assert chisquare(counts[law > 0], 1_500 * law[law > 0]).pvalue > 0.01
 
 
 def test_any_first_part_of_a_draw_is_a_draw() -> None:
     store, twin = filled(LAWS["age"], True, False)
-    firsts = [int(store.draw(8).draw.slots[0]) for _ in range(3_000)]
+    firsts = [int(store.draw(8).draw.slots[0]) for _ in range(1_500)]
     q = expected(twin)
-    assert chisquare(np.bincount(firsts, minlength=40)[q > 0], 3_000 * q[q > 0]).pvalue > 0.01
+    assert chisquare(np.bincount(firsts, minlength=40)[q > 0], 1_500 * q[q > 0]).pvalue > 0.01
 
 
 def test_a_lag_is_the_same_law_as_an_early_admission() -> None:
@@ -118,7 +118,7 @@ def test_the_share_owed_to_rules_is_held_and_told() -> None:
     explained = store.explain(store.live_slots())
     assert explained.rule_share[0] > 0.9
     assert explained.probability[0] == pytest.approx(0.3 + 0.7 / 50)
-    assert (store.draw(20_000).draw.slots == 0).mean() == pytest.approx(0.314, abs=0.01)
+    assert (store.draw(8_000).draw.slots == 0).mean() == pytest.approx(0.314, abs=0.02)
 
 
 def test_weights_undo_the_law_and_are_divided_by_the_largest_of_the_batch() -> None:

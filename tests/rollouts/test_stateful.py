@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from hypothesis import event
 from hypothesis import settings as run_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -51,7 +52,7 @@ class StoreMachine(RuleBasedStateMachine):
         if hasattr(self, "folder"):
             self.folder.cleanup()
 
-    @rule(steps=st.integers(0, 4))
+    @rule(steps=st.sampled_from([1, 1, 2, 4, 0]))
     def advance(self, steps: int) -> None:
         self.store.advance(self.store.version + steps)
         self.twin.advance(self.twin.version + steps)
@@ -61,7 +62,7 @@ class StoreMachine(RuleBasedStateMachine):
     def admit(self, count: int, again: bool) -> None:
         new = []
         for _ in range(count):
-            first = int(self.rng.integers(max(self.twin.version - 4, 0), self.twin.version + 1))
+            first = int(self.rng.integers(max(self.twin.version - 3, 0), self.twin.version + 1))
             extra = {"advantage": 0.0} if self.rng.random() < 0.2 else {}
             new.append(random_rollout(self.rng, first, policy_version=(first, self.twin.version), **extra))
         if again:
@@ -138,6 +139,7 @@ class StoreMachine(RuleBasedStateMachine):
         if not hasattr(self, "store"):
             return
         live = self.twin.live
+        event(f"some too old in the index: {len(live) < len(self.twin.entries)}")
         assert len(self.store) == len(live)
         assert sorted(self.store.live_slots().tolist()) == live
         found = self.store.rollouts(live)
@@ -148,7 +150,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert explained.age.tolist() == [self.twin.age(slot) for slot in live]
         metrics = self.store.metrics()
         assert metrics.gone == len(self.twin.gone)
-        assert metrics.gone_uses_mean * max(metrics.gone, 1) == sum(self.twin.gone)
+        assert round(metrics.gone_uses_mean * max(metrics.gone, 1)) == sum(self.twin.gone)
         # Space: what is held, at most the oldest and the newest shard beside it.
         assert metrics.bytes <= metrics.bytes_allocated
         assert (metrics.bytes == 0) == (not self.twin.entries)

@@ -130,17 +130,18 @@ class StoreTwin:
         return sorted(slot for slot in self.entries if limit is None or self.age(slot) <= limit)
 
     def densities(self) -> dict[int, float]:
-        """q of every live slot, for laws of fixed numbers and without a guard."""
+        """q of every live slot, for laws of fixed numbers and without a guard: that of all entries, given the live."""
         law, logs = self.settings.law, {}
-        for slot in self.live:
-            entry = self.entries[slot]
+        for slot, entry in self.entries.items():
             base = entry.signal + law.epsilon
             factor = base * math.exp(-self.age(slot) / law.tau) * (1 + float(law.eta) * entry.score)  # type: ignore[arg-type]
             logs[slot] = law.alpha * math.log(factor) if law.alpha else 0.0
         top = max(logs.values(), default=0.0)
         total = math.fsum(math.exp(log - top) for log in logs.values())
         mix = float(law.mix)  # type: ignore[arg-type]
-        return {slot: mix * math.exp(log - top) / total + (1 - mix) / len(logs) for slot, log in logs.items()}
+        q = {slot: mix * math.exp(log - top) / total + (1 - mix) / len(logs) for slot, log in logs.items()}
+        rest = math.fsum(q[slot] for slot in self.live)
+        return {slot: q[slot] / rest for slot in self.live}
 
     def rollout(self, slot: int) -> Rollout:
         """The item as it should be handed out."""

@@ -69,7 +69,7 @@ def _array(stream: IO[bytes], name: str, size: int) -> NDArray:
         raise ValueError(f"{name} is cut: it promises the shape {shape} of {dtype}")
     array = np.empty(shape, dtype, order="F" if fortran else "C")
     if array.nbytes:
-        room = memoryview(array.reshape(-1, order="A").view(np.uint8))
+        room = array.reshape(-1, order="A").view(np.uint8).data
         for start in range(0, array.nbytes, PIECE):
             part = room[start : start + PIECE]
             if stream.readinto(part) != len(part):  # type: ignore[attr-defined]

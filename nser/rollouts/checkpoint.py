@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from nser.arrays import read_arrays
 from nser.files import atomic_path
+from nser.jsons import parse_json
 from nser.replay import CheckpointError, ReplayIndex
 from nser.rollouts.codec import ROW, sizes_of
 from nser.rollouts.errors import StoreStateError
@@ -70,7 +71,7 @@ def check(state: dict[str, Any], settings: StoreSettings) -> None:
 def settings_of(state: dict[str, Any]) -> StoreSettings:
     """The settings that a state was saved under; raises ``StoreStateError``."""
     try:
-        return StoreSettings.from_dict(json.loads(state["settings"]))
+        return StoreSettings.from_dict(parse_json(state["settings"]))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise StoreStateError(
             "settings", state.get("settings"), f"the text of StoreSettings.to_dict ({error})"
@@ -89,13 +90,13 @@ def rows_of(state: dict[str, Any]) -> NDArray:
 def scalars_of(state: dict[str, Any]) -> tuple[Counters, dict[str, Any]]:
     """Counters, and the other numbers that ``pack`` wrote; raises ``StoreStateError``."""
     try:
-        counters = Counters(**json.loads(state["counters"]))
-        others = json.loads(state["others"])
+        counters = Counters(**parse_json(state["counters"]))
+        others = parse_json(state["others"])
         np.random.PCG64(0).state = others["rng"]
         for name, kind in KINDS.items():
             if not isinstance(others[name], kind):
                 raise TypeError(f"{name} is {others[name]!r}")
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise StoreStateError("counters, others", str(error), "the JSON texts that RolloutStore wrote") from error
     return counters, others
 
@@ -157,7 +158,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     """The state that ``write`` wrote, unchecked; raises ``StoreStateError`` for any other file, or half of one."""
     try:
         state: dict[str, Any] = dict(read_arrays(Path(path)))
-        scalars = json.loads(str(state.pop("scalars")))
+        scalars = parse_json(str(state.pop("scalars")))
     except (ValueError, KeyError) as error:
         raise StoreStateError("file", str(path), f"a whole npz written by RolloutStore.save ({error})") from error
     if not isinstance(scalars, dict):

@@ -6,6 +6,7 @@ rules/N.rules    the rule sets, text, with N.json beside each: who proposed what
 replies/         recorded calls of language models
 checkpoint/      agent, buffer, index and counters, in one file
 report.html      the page
+run.lock         held by the process that trains
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,11 +24,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nser.files import write_text
-from nser.rules.store import RuleSet, beside_of, load_rules, load_written, save_rules
+from nser.files import remove_parts, write_text, writing
+from nser.jsons import read_json, read_objects
+from nser.lock import locked
+from nser.rules.errors import RuleFileError
+from nser.rules.store import RuleSet, beside_of, load_rules, load_written, read_text, save_rules
 from nser.runs.errors import DiskError, NoRunError, RunError, RunExistsError
 from nser.runs.settings import RunSettings
 
+LOCK = "run.lock"
 RECORDED = ("nser", "torch", "numpy", "numba", "gymnasium", "minigrid", "stable_baselines3")
 
 
@@ -38,27 +44,52 @@ class RunDirectory:
 
     @classmethod
     def create(cls, path: Path, settings: RunSettings, *, overwrite: bool = False) -> RunDirectory:
-        """A new run's folder with its configuration. Raises `RunExistsError` where one is already."""
-        if path.exists() and any(path.iterdir() if path.is_dir() else [path]):
+        """A new run's folder with its configuration.
+
+        Raises `RunExistsError` where one is already, `NoRunError` where something else would be overwritten, and
+        `WriteError`. Killed in the middle, it leaves what it can make a run of when it is called again.
+        """
+        cls.require_free(path, overwrite=overwrite)
+        run = cls(path)
+        with writing(path):
+            path.mkdir(parents=True, exist_ok=True)
+            _clear(path)
+            write_text(run.config, json.dumps(_config(settings), indent=2) + "\n")
+        run.make_folders()
+        return run
+
+    @classmethod
+    def require_free(cls, path: Path, *, overwrite: bool = False) -> None:
+        """Raise what `create` would raise of what is there, nothing touched."""
+        if path.exists() and not (path.is_dir() and all(_is_left(child) for child in path.iterdir())):
             if not overwrite:
                 raise RunExistsError(path)
             _require_run(path)
-            shutil.rmtree(path)
-        run = cls(path)
-        try:
-            for folder in (path, run.rules, run.checkpoint.parent, path / "replies"):
-                folder.mkdir(parents=True, exist_ok=True)
-            write_text(run.config, json.dumps(_config(settings), indent=2) + "\n")
-            run.metrics.touch()
-        except OSError as error:
-            raise DiskError(path, f"can't write run directory {path}: {error.strerror or error}") from error
-        return run
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:
         """An existing run. Raises `NoRunError` where there is none."""
         _require_run(path)
         return cls(path)
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Keeps other processes from training in this folder meanwhile; readers need no leave.
+
+        Raises `LockedError` where another process does, and `WriteError`.
+        """
+        with writing(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with locked(self.path / LOCK):
+            for written in (self.config, self.metrics, self.checkpoint):
+                remove_parts(written)
+            yield
+
+    def make_folders(self) -> None:
+        """The folders in the run's own."""
+        for folder in (self.rules, self.checkpoint.parent, self.path / "replies"):
+            with writing(folder):
+                folder.mkdir(exist_ok=True)
 
     @property
     def config(self) -> Path:
@@ -88,7 +119,7 @@ class RunDirectory:
     def settings(self) -> RunSettings:
         """What the run was started with. Raises `RunError` for a configuration that can't be read."""
         try:
-            return RunSettings.model_validate(json.loads(self.config.read_text(encoding="utf-8"))["settings"])
+            return RunSettings.model_validate(read_json(self.config)["settings"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = str(error).splitlines()[0] if isinstance(error, ValidationError) else "no settings in it"
             raise RunError(self.config, f"can't read {self.config}: {reason}; expected what nser wrote") from error
@@ -103,44 +134,53 @@ class RunDirectory:
 
     def newest_rules(self) -> RuleSet | None:
         """The rules of the latest version, if any were found yet."""
-        files = sorted(self.rules.glob("[0-9]*.rules"))
+        files = self.numbered_rules()
         return load_rules(files[-1]) if files else None
 
+    def numbered_rules(self) -> list[Path]:
+        """The files of all versions, oldest first; files of other names are a person's own."""
+        return sorted((file for file in self.rules.glob("*.rules") if file.stem.isdecimal()), key=_number)
+
     def read_metrics(self) -> list[dict[str, Any]]:
-        """Every whole line of the metrics; a line that a kill cut short is left out."""
-        return list(_whole_lines(self.metrics))
+        """Every whole line of the metrics, none before the first; a line that a kill cut short is left out.
+
+        Raises `RunError` where they can't be read.
+        """
+        try:
+            return [line for line in read_objects(self.metrics) if _is_line(line)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise RunError(self.metrics, f"can't read {self.metrics}: {error.strerror}; expected a file") from error
 
     def rewind(self, step: int, rules_version: int) -> None:
         """Forget what was written after a checkpoint was taken: the run will write it again.
 
         A rule file that a person has edited since is no such thing: it is kept as `edited-N.rules`, and taken.
         """
-        kept = [json.dumps(line) for line in _whole_lines(self.metrics) if line["step"] <= step]
+        kept = [json.dumps(line) for line in self.read_metrics() if line["step"] <= step]
         write_text(self.metrics, "".join(line + "\n" for line in kept))
-        for file in self.rules.glob("[0-9]*.rules"):
-            if int(file.stem) > rules_version:
-                written = beside_of(file).get("written")
-                if written is not None and file.read_text(encoding="utf-8", errors="replace") != written:
-                    aside = file.with_name(f"edited-{file.name}")
-                    file.with_suffix(".json").rename(aside.with_suffix(".json"))
-                    file.rename(aside)
-                else:
-                    file.unlink()
-                    file.with_suffix(".json").unlink(missing_ok=True)
+        for file in self.numbered_rules():
+            if _number(file) > rules_version:
+                with writing(file):
+                    _forget(file)
 
 
 class MetricsLog:
-    """Appends lines to `metrics.jsonl`, each flushed as it is written."""
+    """Appends lines to `metrics.jsonl`, each given to the system at once."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._stream = path.open("a", encoding="utf-8")
+        with writing(path):
+            # Unbuffered: what a full disk refused must not be tried again when the file is closed.
+            self._stream = path.open("ab", buffering=0)
 
     def write(self, kind: str, step: int, **values: Any) -> None:
         """One line; `kind` is train, eval, rules, edit or done. Raises `DiskError` where the disk refuses."""
+        line = (json.dumps({"kind": kind, "step": step, **values}) + "\n").encode()
         try:
-            self._stream.write(json.dumps({"kind": kind, "step": step, **values}) + "\n")
-            self._stream.flush()
+            while line:  # a disk that is nearly full takes a part
+                line = line[self._stream.write(line) :]
         except OSError as error:
             raise DiskError(
                 self.path,
@@ -178,11 +218,42 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            found = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(found, dict) and "step" in found:
-            yield found
+def _is_line(found: dict[str, Any]) -> bool:
+    return type(found.get("step")) is int and isinstance(found.get("kind"), str)
+
+
+def _number(file: Path) -> int:
+    return int(file.stem)
+
+
+def _is_left(child: Path) -> bool:
+    """Whether a file is all that a kill left of a run that had not begun."""
+    return child.name == LOCK or (child.name.startswith(".config.json.") and child.suffix == ".part")
+
+
+def _clear(path: Path) -> None:
+    """Remove a run but for its lock; its configuration last, so that it stays a run as long as it is there."""
+    for child in sorted(path.iterdir(), key=lambda child: child.name == "config.json"):
+        if child.is_dir() and not child.is_symlink():
+            shutil.rmtree(child)
+        elif child.name != LOCK:
+            child.unlink()
+
+
+def _forget(file: Path) -> None:
+    """Remove a rule file, or put it aside where a person has edited it."""
+    written = beside_of(file).get("written")
+    if written is None or _text(file) == written:
+        file.unlink()
+        file.with_suffix(".json").unlink(missing_ok=True)
+        return
+    aside = file.with_name(f"edited-{file.name}")
+    file.with_suffix(".json").rename(aside.with_suffix(".json"))
+    file.rename(aside)
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return read_text(file)
+    except RuleFileError:
+        return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from nser.runs.environment import training_env
 from nser.runs.inducing import Inducing
 from nser.runs.settings import RunSettings
 from nser.runs.watching import FrameTap, Watching, judge_of
+from nser.runs.weights import as_arrays, as_tensors, optimizer_state
 from nser.scorers.clips import ClipSettings
 from nser.scorers.events import EventScorer
 from nser.scorers.placebo import PlaceboScorer
@@ -128,7 +128,8 @@ class Session:
         """The whole run as nested arrays and plain values; a run that loads it goes on bit for bit."""
         agent = self.agent
         return {
-            "agent": _packed({"policy": agent.policy.state_dict(), "optimizer": agent.policy.optimizer.state_dict()}),
+            "policy": as_arrays(agent.policy.state_dict()),
+            "optimizer": as_arrays(agent.policy.optimizer.state_dict()),
             "counters": {
                 "num_timesteps": agent.num_timesteps,
                 "episodes": agent._episode_num,
@@ -152,9 +153,8 @@ class Session:
     def load_state(self, state: dict[str, Any], ruleset: RuleSet | None) -> None:
         """Go on from a checkpoint; `ruleset` is the one that was in force."""
         agent = self.agent
-        weights = _unpacked(state["agent"])
-        agent.policy.load_state_dict(weights["policy"])
-        agent.policy.optimizer.load_state_dict(weights["optimizer"])
+        agent.policy.load_state_dict(as_tensors(state["policy"]))
+        agent.policy.optimizer.load_state_dict(optimizer_state(state["optimizer"]))
         counters = state["counters"]
         agent.num_timesteps = counters["num_timesteps"]
         agent._episode_num = counters["episodes"]
@@ -233,15 +233,3 @@ def _explorer(vocabulary: Vocabulary | None, action_space: spaces.Space, setting
     if settings.explore == "rules" and vocabulary is not None:
         return RuleExplorer(vocabulary, settings.explore_share, seed)
     return UniformExplorer(int(action_space.n), seed)
-
-
-def _packed(state: dict[str, Any]) -> Any:
-    stream = io.BytesIO()
-    torch.save(state, stream)
-    return np.frombuffer(stream.getvalue(), np.uint8)
-
-
-def _unpacked(data: Any) -> dict[str, Any]:
-    # weights_only: a checkpoint from a stranger must not run code
-    loaded: dict[str, Any] = torch.load(io.BytesIO(data.tobytes()), weights_only=True)
-    return loaded

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nser.rules.store import RuleSet
-from nser.runs.archive import read_archive
+from nser.runs.archive import fitting, read_archive
 from nser.runs.callback import Observer, RunCallback, Silent
 from nser.runs.directory import MetricsLog, RunDirectory
 from nser.runs.errors import RunError
@@ -31,37 +31,53 @@ class Outcome:
 def train(path: Path, settings: RunSettings, *, overwrite: bool = False, observer: Observer | None = None) -> Outcome:
     """Train a new run in the folder `path`.
 
-    Raises `RunExistsError`, `UnknownEnvironmentError`, `RunError` where the disk refuses; the last checkpoint stays.
+    Raises `RunExistsError`, `UnknownEnvironmentError`, `LockedError` while another process trains there, and `RunError`
+    or `WriteError` where the disk refuses; the last checkpoint stays.
     """
     session = _session(path, settings)  # first: a run that can't be leaves no folder behind
-    run = RunDirectory.create(path, settings, overwrite=overwrite)
-    log = MetricsLog(run.metrics)
-    return _learn(session, run, log, RunCallback(session, run, log, observer or Silent()))
+    RunDirectory.require_free(path, overwrite=overwrite)
+    with RunDirectory(path).claimed():
+        run = RunDirectory.create(path, settings, overwrite=overwrite)
+        return _begin(session, run, observer or Silent())
 
 
 def resume(path: Path, *, observer: Observer | None = None) -> Outcome:
     """Go on with a run from its last checkpoint; what was written after that is written again, the same.
 
-    Raises `NoRunError`, `CheckpointError`, and `RunError` for a run that is done.
+    Raises `NoRunError`, `CheckpointError`, `LockedError` while another process trains there, and `RunError` for a run
+    that is done.
     """
     run = RunDirectory.open(path)
-    settings = run.settings()
+    with run.claimed():
+        return _resume(run, observer or Silent())
+
+
+def _resume(run: RunDirectory, observer: Observer) -> Outcome:
+    path, settings = run.path, run.settings()
     if any(line["kind"] == "done" for line in run.read_metrics()):
         raise RunError(path, f"run {path} is done: all its {settings.steps:,} steps are taken; look at {run.report}")
     session = _session(path, settings)
+    run.make_folders()
     if not run.checkpoint.exists():
         # Killed before the first checkpoint: nothing is kept, and the same seeds write the same again.
         run.rewind(-1, 0)
-        log = MetricsLog(run.metrics)
-        return _learn(session, run, log, RunCallback(session, run, log, observer or Silent()))
+        return _begin(session, run, observer)
     state = read_archive(run.checkpoint)
-    version = int(state["session"]["rules_version"])
-    session.load_state(state["session"], run.load_rules(version) if version else None)
-    run.rewind(int(state["callback"]["seen"]), version)
+    with fitting(run.checkpoint):
+        version = int(state["session"]["rules_version"])
+        session.load_state(state["session"], run.load_rules(version) if version else None)
+        seen = int(state["callback"]["seen"])
+    run.rewind(seen, version)
     log = MetricsLog(run.metrics)
-    callback = RunCallback(session, run, log, observer or Silent())
-    callback.load_state(state["callback"])
+    callback = RunCallback(session, run, log, observer)
+    with fitting(run.checkpoint):
+        callback.load_state(state["callback"])
     return _learn(session, run, log, callback)
+
+
+def _begin(session: Session, run: RunDirectory, observer: Observer) -> Outcome:
+    log = MetricsLog(run.metrics)
+    return _learn(session, run, log, RunCallback(session, run, log, observer))
 
 
 def _session(path: Path, settings: RunSettings) -> Session:

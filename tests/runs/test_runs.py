@@ -71,7 +71,14 @@ def told(path: Path) -> list[dict[str, Any]]:
 
 def weights(path: Path) -> bytes:
     state = read_archive(RunDirectory.open(path).checkpoint)
-    return bytes(state["session"]["agent"].tobytes())
+    session = state["session"]
+    moments = [array for number in sorted(session["optimizer"]["state"]) for array in moments_of(session, number)]
+    return b"".join(array.tobytes() for array in [*session["policy"].values(), *moments])
+
+
+def moments_of(session: dict[str, Any], number: str) -> list[np.ndarray]:
+    """What the optimizer keeps of a parameter."""
+    return list(session["optimizer"]["state"][number].values())
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +278,7 @@ def test_a_cut_checkpoint_is_refused_in_a_line(whole: Path, tmp_path: Path, cut:
 def test_a_checkpoint_of_another_format_is_refused(tmp_path: Path) -> None:
     text = json.dumps({"format": 99, "plain": {}}).encode()
     np.savez(tmp_path / "s.npz", **{"plain.json": np.frombuffer(text, np.uint8)})  # type: ignore[arg-type]
-    with pytest.raises(CheckpointError, match="has format 99, expected 1"):
+    with pytest.raises(CheckpointError, match="has format 99, expected 2"):
         read_archive(tmp_path / "s.npz")
 
 
@@ -363,7 +370,7 @@ def test_success_is_told_where_it_is_known() -> None:
 
 
 def test_a_checkpoint_holds_no_pickle(whole: Path) -> None:
-    """What torch packs is read with weights_only; everything else is arrays and JSON."""
+    """The network and its optimizer are arrays and JSON, too."""
     state = read_archive(RunDirectory.open(whole).checkpoint)
     session = Session(settings())
     ruleset = RunDirectory.open(whole).load_rules(state["session"]["rules_version"])

@@ -1,4 +1,5 @@
-"""A stand-in for TransferQueue, in memory: the one package that verl's V1 buffers need and that is not installed here.
+"""A stand-in for TransferQueue, in memory: the one package that verl's V1 buffers need and that is not installed here,
+because it wants a folder named `tests` at the top of the environment. The sampler's tests pass over the real one too.
 
 Its functions do what those of `transfer_queue` 0.1.11 of the same names do, as far as verl's buffers and ours call
 them. `verl.trainer.ppo.v1.replay_buffer` itself is verl's real file; only its package's `__init__`, which imports the

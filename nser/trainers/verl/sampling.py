@@ -117,30 +117,31 @@ class ReplaySampling:
         ]
         replays = self.replayer.step(fresh, global_steps - 1)
         for replayed in replays:
-            batch = self._joined(batch, replayed, rows[0], partition_id)
+            batch = self._joined(batch, replayed, rows[0], global_steps)
         self._save(global_steps)
         return batch, metrics | self.replayer.figures(replays)
 
-    def _joined(self, batch: Any, replayed: Replayed, template: Mapping[str, Any], partition_id: str) -> Any:
+    def _joined(self, batch: Any, replayed: Replayed, template: Mapping[str, Any], step: int) -> Any:
         """Put replayed rows into the queue, as the template row has them, and append their names."""
         import transfer_queue
         from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 
         keys, rows, tags = [], [], []
         for rollout, weight in zip(replayed.rollouts, replayed.weights.tolist(), strict=True):
-            # No underscore in it: verl cuts the group's name off at the first one.
-            uid = f"replay{self.sampled}"
+            # No underscore in it: verl cuts the group's name off at the first one. The step is in it, since rows of
+            # the step that a checkpoint was taken in are still in the queue when training resumes.
+            uid = f"replay{step}x{self.sampled}"
             self.sampled += 1
             keys.append(f"{uid}_0_0")
             rows.append(row_of(rollout, template, uid, weight, self.options.norm_by_std))
             tags.append(tag_of(rollout, batch.tags[0]))
         transfer_queue.kv_batch_put(
-            keys=keys, partition_id=partition_id, fields=list_of_dict_to_tensordict(rows), tags=tags
+            keys=keys, partition_id=batch.partition_id, fields=list_of_dict_to_tensordict(rows), tags=tags
         )
         return transfer_queue.KVBatchMeta(
             keys=[*batch.keys, *keys],
             tags=[*batch.tags, *tags],
-            partition_id=partition_id,
+            partition_id=batch.partition_id,
             fields=batch.fields,
             extra_info=batch.extra_info,
         )
@@ -166,5 +167,3 @@ class ReplaySampling:
             self.replayer.restore(path)
         elif step > 1:
             logger.warning("Step %d starts without replay: there is no %s.", step, path.name)
-        # A name that an earlier run gave must not come again while its row may still be in the queue.
-        self.sampled = 1_000_000 * step

@@ -24,7 +24,7 @@ class BackgroundFigures:
     """How the work stands.
 
     submitted: jobs taken;  done, failed: of them;  dropped: jobs that found no room;  backlog: waiting or in work;
-    mean_seconds: for one job, 0 before the first
+    total_seconds: of all jobs that ended;  mean_seconds: for one of them, 0 before the first
     """
 
     submitted: int
@@ -32,6 +32,7 @@ class BackgroundFigures:
     failed: int
     dropped: int
     backlog: int
+    total_seconds: float
     mean_seconds: float
 
 
@@ -93,6 +94,7 @@ class Background(Generic[Job, Result]):
                 self._failed,
                 self._dropped,
                 self._submitted - ended,
+                self._seconds,
                 self._seconds / ended if ended else 0.0,
             )
 

@@ -16,8 +16,10 @@ from nser.runs.edits import RuleEdits
 from nser.runs.environment import evaluation_env
 from nser.runs.errors import RunStopped
 from nser.runs.evaluate import Evaluation, evaluate
-from nser.runs.owed import owed_shares
+from nser.runs.owed import rule_shares
 from nser.runs.session import NoContrastError, Session
+
+BESIDE = "models"  # seconds of language models and judges of clips, on threads of their own
 
 
 class Observer(Protocol):
@@ -60,6 +62,8 @@ class RunCallback(BaseCallback):
         self.seen = 0
         self.seconds_before = 0.0
         self._began = time.perf_counter()
+        self._beside_before = 0.0
+        self._episodes_before: int | None = None
         self._told_fallback = False
         self.edits = RuleEdits(run.rules)
 
@@ -70,13 +74,18 @@ class RunCallback(BaseCallback):
 
     def state(self) -> dict[str, Any]:
         """Session and own counters, for the checkpoint."""
-        own = {"seen": self.seen, "seconds": self.seconds, "told_fallback": self._told_fallback}
+        own = {"seen": self.seen, "seconds": self.seconds, "told_fallback": self._told_fallback, "cost": self._cost()}
+        own["batch_episodes"] = self._batch_episodes()
         return {"session": self.session.state(), "callback": own}
 
     def load_state(self, own: dict[str, Any]) -> None:
         """Take over the counters of a checkpoint; the session is loaded by its owner."""
         self.seen, self.seconds_before = int(own["seen"]), float(own["seconds"])
         self._told_fallback = bool(own["told_fallback"])
+        self._episodes_before = own.get("batch_episodes")
+        cost = own.get("cost", {})  # checkpoints of earlier versions have none
+        self._beside_before = float(cost.get(BESIDE, 0.0))
+        self.session.clock.go_on(cost)
 
     def _on_step(self) -> bool:
         if self.session.watching is not None:
@@ -84,9 +93,15 @@ class RunCallback(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        step = self.num_timesteps
-        if step == self.seen:
-            return
+        self.session.clock.switch("other")
+        if self.num_timesteps != self.seen:
+            self._on_border(self.num_timesteps)
+        self.session.clock.switch("acting")
+
+    def _on_rollout_end(self) -> None:
+        self.session.clock.switch("learning")
+
+    def _on_border(self, step: int) -> None:
         settings = self.session.settings
         if self.session.watching is not None:
             self.session.watching.flush()
@@ -119,12 +134,13 @@ class RunCallback(BaseCallback):
         """Log, evaluate on the final episodes and save, once the last step is done."""
         step = self.num_timesteps
         settings = self.session.settings
+        self.session.clock.switch("other")
         final = self._run_evaluation(settings.final_episodes) if settings.final_episodes else None
         if step != self.seen:
             self._log(step)
             self.seen = step
         self.save()
-        self.log.write("done", step, seconds=round(self.seconds, 3), **_evaluation(final))
+        self.log.write("done", step, seconds=round(self.seconds, 3), cost=self._cost(), **_evaluation(final))
         self._tell_progress(step)
         return final
 
@@ -146,7 +162,8 @@ class RunCallback(BaseCallback):
         self._take_edits(step)
         began = time.perf_counter()
         try:
-            result = self.session.induce(step)
+            with self.session.clock.during("induction"):
+                result = self.session.induce(step)
         except NoContrastError:
             if not self._told_fallback:
                 self._told_fallback = True
@@ -180,6 +197,7 @@ class RunCallback(BaseCallback):
         infos = agent.ep_info_buffer or ()
         index = self.session.buffer.index
         stats = index.stats() if len(index) else None
+        shares = rule_shares(self.session)
         self.log.write(
             "train",
             step,
@@ -193,10 +211,29 @@ class RunCallback(BaseCallback):
             rules=len(self.session.ruleset.rules) if self.session.ruleset else 0,
             rule_share=stats.rule_share if stats else 0.0,
             effective_size=stats.effective_size if stats else 0.0,
-            owed=owed_shares(self.session),
+            batch_episodes=self._batch_episodes(),
+            owed=shares.owed,
+            firing=shares.firing,
+            cost=self._cost(),
             **self._clips(),
             **self._exploration(),
         )
+
+    def _batch_episodes(self) -> int | None:
+        """How many different episodes the newest batch showed, which may lie before a checkpoint."""
+        buffer = self.session.buffer
+        draw = buffer.last_draw
+        if draw is None:
+            return self._episodes_before
+        return len(np.unique(buffer.episodes.reshape(-1)[draw.slots]))
+
+    def _cost(self) -> dict[str, float]:
+        """Seconds of each part so far, and of models that worked beside the learner."""
+        inducing, watching = self.session.inducing, self.session.watching
+        beside = self._beside_before + (inducing.model_seconds() if inducing else 0.0)
+        beside += watching.scorer.background.figures().total_seconds if watching else 0.0
+        parts = {part: round(seconds, 3) for part, seconds in self.session.clock.seconds().items()}
+        return {**parts, BESIDE: round(beside, 3)}
 
     def _clips(self) -> dict[str, Any]:
         watching = self.session.watching
@@ -212,12 +249,13 @@ class RunCallback(BaseCallback):
 
     def _run_evaluation(self, episodes: int) -> Evaluation:
         settings = self.session.settings
-        return evaluate(
-            self.session.agent.policy,
-            lambda: evaluation_env(settings.env),
-            episodes,
-            self.session.streams.evaluation,
-        )
+        with self.session.clock.during("evaluation"):
+            return evaluate(
+                self.session.agent.policy,
+                lambda: evaluation_env(settings.env),
+                episodes,
+                self.session.streams.evaluation,
+            )
 
     def _tell_progress(self, step: int) -> None:
         agent = self.session.agent

@@ -91,6 +91,10 @@ class Inducing:
         # A person may have edited the rules while the model was thinking about older ones.
         return replace(result, ruleset=replace(carried(result.ruleset, current), version=version))
 
+    def model_seconds(self) -> float:
+        """Seconds that a language model has thought so far, on its own thread; the learner did not wait for them."""
+        return self._background.figures().total_seconds if self._background else 0.0
+
     def close(self) -> None:
         """Wait for nobody: an answer that is still to come is not needed any more."""
         if self._background is not None:

@@ -1,6 +1,8 @@
-"""Which rule is to thank for which share of the draws."""
+"""Which rule is to thank for which share of the draws, and which fires on which share of what is stored."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,29 +14,47 @@ LOOKED_AT = 8_192  # rows; of a larger buffer this many stand for all, since a l
 BLOCK = 256  # rows that are looked at together, so that temporal rules find their neighbours
 
 
-def owed_shares(session: Session) -> dict[str, float]:
-    """For each rule in force the share of expected draws that is owed to it, in [0, 1].
+@dataclass(frozen=True)
+class RuleShares:
+    """What each rule in force has a part in; a transition counts for the rule that gives it most of its score.
 
-    What the rules as a whole add to an item's probability is owed to the rule that gives the item most of its
-    score. The shares sum to the index's `rule_share`, less what items hold whose score came from an older set; in a
-    large buffer they are estimated from blocks of rows spread evenly over it.
+    owed:   share of expected draws owed to the rule, in [0, 1]
+    firing: share of the stored transitions, in [0, 1]
+    """
+
+    owed: dict[str, float] = field(default_factory=dict)
+    firing: dict[str, float] = field(default_factory=dict)
+
+
+def rule_shares(session: Session) -> RuleShares:
+    """The shares of each rule in force; empty without rules in replay.
+
+    What the rules as a whole add to an item's probability is owed to one rule. The shares owed sum to the index's
+    `rule_share`, less what items hold whose score came from an older set; in a large buffer both are estimated from
+    blocks of rows spread evenly over it.
     """
     scorer, ruleset, buffer = session.buffer.scorer, session.ruleset, session.buffer
     if ruleset is None or not isinstance(scorer, RuleScorer):
-        return {}
+        return RuleShares()
     stored = buffer.stored_rows()
     blocks = _blocks(stored)
-    times = len(stored) / max(sum(map(len, blocks)), 1)
-    owed = np.zeros(len(ruleset.rules))
+    looked_at = max(sum(map(len, blocks)), 1)
+    owed, firing = np.zeros(len(ruleset.rules)), np.zeros(len(ruleset.rules))
     for env in range(buffer.n_envs):
         for rows in blocks:
             slots = rows * buffer.n_envs + env
             strongest = scorer.strongest(buffer.steps_of(slots))
             explained = buffer.index.explain(slots)
-            added = explained.probability * explained.rule_share * times
+            added = explained.probability * explained.rule_share * len(stored) / looked_at
             fires = strongest >= 0
             owed += np.bincount(strongest[fires], weights=added[fires], minlength=len(owed))
-    return {rule.name: round(float(share), 6) for rule, share in zip(ruleset.rules, owed, strict=True)}
+            firing += np.bincount(strongest[fires], minlength=len(firing))
+    names = [rule.name for rule in ruleset.rules]
+    return RuleShares(_rounded(names, owed), _rounded(names, firing / (looked_at * buffer.n_envs)))
+
+
+def _rounded(names: list[str], shares: NDArray[np.float64]) -> dict[str, float]:
+    return {name: round(float(share), 6) for name, share in zip(names, shares, strict=True)}
 
 
 def _blocks(rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:

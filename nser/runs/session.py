@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 from nser.agents.dqn import DQN
 from nser.agents.explore import Explorer, RuleExplorer, UniformExplorer
@@ -23,6 +22,7 @@ from nser.induce.settings import InductionSettings
 from nser.replay.law import Law
 from nser.replay.presets import preset
 from nser.rules.store import RuleSet
+from nser.runs.clock import Clock, TimedEnvs, TimedReplayBuffer
 from nser.runs.environment import training_env
 from nser.runs.inducing import Inducing
 from nser.runs.settings import RunSettings
@@ -66,6 +66,7 @@ class Session:
         """`replies` is where calls of language models are recorded."""
         self.settings = settings
         self.streams = Streams.of(settings.seed)
+        self.clock = Clock()
         seeds = [self.streams.environment + i for i in range(settings.n_envs)]
         self.envs = [training_env(settings.env, seed, renders=settings.renders) for seed in seeds]
         self.taps = [FrameTap(env) for env in self.envs] if settings.renders else []
@@ -186,7 +187,7 @@ class Session:
 
     def _agent(self) -> DQN:
         settings = self.settings
-        environments = DummyVecEnv([lambda env=env: env for env in self.taps or self.envs])  # type: ignore[misc]
+        environments = TimedEnvs([lambda env=env: env for env in self.taps or self.envs], self.clock)  # type: ignore[misc]
         agent = DQN(
             "MlpPolicy",
             environments,
@@ -204,7 +205,8 @@ class Session:
             exploration_fraction=settings.exploration_fraction,
             exploration_final_eps=settings.exploration_final_eps,
             policy_kwargs={"net_arch": list(settings.net_arch)},
-            replay_buffer_kwargs={"seed": self.streams.replay},
+            replay_buffer_class=TimedReplayBuffer,
+            replay_buffer_kwargs={"seed": self.streams.replay, "clock": self.clock},
             seed=self.streams.network,
             device="cpu",
         )

@@ -258,6 +258,16 @@ def test_clip_keeps_the_log_probs_of_the_behaviour_policy(maker_class: type) -> 
     assert all(one.behavior_logps.tolist() == born[one.key].behavior_logps.tolist() for one in from_experience(old, 0))
 
 
+def test_a_restored_store_goes_on_with_the_next_version(maker_class: type, tmp_path: Path) -> None:
+    host, resumed = maker(maker_class), maker(maker_class)
+    host.compute_advantages_and_returns(made(1))
+    host.replayer.save(tmp_path / "rollouts.npz")
+    resumed.replayer.restore(tmp_path / "rollouts.npz")
+    left, right = (one.compute_advantages_and_returns(made(2))[1] for one in (host, resumed))
+    assert torch.equal(left.sequences, right.sequences)
+    assert host.replayer.store.version == resumed.replayer.store.version == 1
+
+
 def test_fresh_and_old_experiences_batch_together(maker_class: type) -> None:
     """OpenRLHF splits experiences into rows and batches these anew; keys must agree."""
     from openrlhf.trainer.ppo_utils.experience import make_experience_batch, split_experience_batch

@@ -45,7 +45,11 @@ class ReplayExperiences:
         experiences = super().compute_advantages_and_returns(experiences)  # type: ignore[misc]
         if self.critic_model_group is not None:
             raise RolloutError("critic", "a critic", "an estimator without", "Use group_norm, rloo, dr_grpo, …")
-        self._version = self.replayer.store.version if self._version is None else self._version + 1
+        store = self.replayer.store
+        if self._version is None and not len(store):
+            self._version = store.version
+        else:  # also after a store was restored, whose version has been trained on
+            self._version = store.version + 1
         fresh = [rollout for one in experiences for rollout in from_experience(one, self._version)]
         replays = self.replayer.step(fresh, self._version)
         logger.info("replay: %s", self.replayer.figures(replays))

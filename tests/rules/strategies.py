@@ -63,14 +63,17 @@ T = TypeVar("T")
 names: st.SearchStrategy[str] = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,31}", fullmatch=True).filter(
     lambda name: name not in KEYWORDS and name not in {"t", GOOD, *VARIABLES}
 )
-# Texts that a careless reader would take for rules, comments or ends.
-texts: st.SearchStrategy[str] = st.one_of(
-    st.text(max_size=20),
+# Texts that a careless reader would take for rules, comments or ends; cheap to draw, as rules hold many.
+short_texts: st.SearchStrategy[str] = st.one_of(
+    st.text(max_size=6),
     st.sampled_from(
-        ("rule a: forall t in step: p(t) -> good(t)", "# not a note", 't", key) -> good(t)', "\\", "</think>")
+        (
+            *("rule a: forall t in step: p(t) -> good(t)", "# not a note", 't", key) -> good(t)'),
+            *("\\", "</think>", "é" * MAX_TEXT),
+        )
     ),
-    st.text(min_size=MAX_TEXT, max_size=MAX_TEXT),
 )
+texts: st.SearchStrategy[str] = st.one_of(short_texts, st.text(min_size=MAX_TEXT, max_size=MAX_TEXT))
 weights = st.floats(0, 1)
 windows = st.tuples(st.integers(0, 1000), st.integers(0, 1000)).map(lambda ends: Window(min(ends), max(ends)))
 thresholds = st.builds(Threshold, st.floats(allow_nan=False, allow_infinity=False), st.booleans())
@@ -98,7 +101,7 @@ class _Maker:
         if self.signature:
             return Constant(self.draw(st.sampled_from(self.signature.sorts[sort])))
         if self.quoted and self.draw(st.booleans()):
-            return Text(self.draw(texts))
+            return Text(self.draw(short_texts))
         return Constant(self.draw(names))
 
     def atom(self, kind: str, bound: Mapping[str, str]) -> Atom:

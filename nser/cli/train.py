@@ -61,6 +61,7 @@ class Screen:
 
 
 def command(
+    context: typer.Context,
     env: Annotated[
         str | None, typer.Argument(help="Environment id, e.g. MiniGrid-DoorKey-6x6-v0 or CartPole-v1.")
     ] = None,
@@ -81,7 +82,9 @@ def command(
             help="Who judges clips for vlm-rb: http://HOST:PORT/v1#MODEL, openai:MODEL, hf:FOLDER, events:FORMULA."
         ),
     ] = "",
-    steps: Annotated[int, typer.Option(help="Environment steps.")] = 100_000,
+    steps: Annotated[
+        int | None, typer.Option(help="Environment steps, 100,000 without; with --resume, where the run is to end now.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything; same seed, same run.")] = 0,
     envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
     name: Annotated[str | None, typer.Option(help="Folder under runs/ (or a path).")] = None,
@@ -94,21 +97,32 @@ def command(
 ) -> None:
     """Train an agent; rules are induced from its own episodes while it learns."""
     if resume is not None:
-        if env is not None:
-            raise UsageError(
-                f"found both an environment ({env}) and --resume {resume}, expected one; leave out the first"
-            )
-        outcome = _watched(resume)
+        _require_nothing_else(context)
+        outcome = _watched(resume, steps)
     else:
         if env is None:
             raise UsageError(
                 "found no environment, expected its id (MiniGrid-DoorKey-6x6-v0, CartPole-v1) or --resume RUN"
             )
         given: dict[str, Any] = {"agent": agent, "replay": replay, "explore": explore, "llm": llm, "vlm": vlm}
-        given |= {"steps": steps, "seed": seed, "n_envs": envs}
+        given |= {"seed": seed, "n_envs": envs, **({} if steps is None else {"steps": steps})}
         settings = {"env": env, **given, **setting_pairs(option or [])}
-        outcome = _watched(run_path(env, replay, explore, seed, name), settings, overwrite)
+        outcome = _watched(run_path(env, replay, explore, seed, name), steps, settings, overwrite)
     _print(outcome, as_json)
+
+
+def _require_nothing_else(context: typer.Context) -> None:
+    """Raises `UsageError` for what was given beside --resume: a run keeps the settings it was started with."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name in ("resume", "steps", "as_json") or source is None or source.name != "COMMANDLINE":
+            continue
+        given = context.params[name] if parameter.param_type_name == "argument" else parameter.opts[0]
+        raise UsageError(
+            f"found {given} beside --resume {context.params['resume']}, expected nothing but --steps: a run keeps "
+            "what it was started with; leave it out, or start another run"
+        )
 
 
 def run_path(env: str, replay: str, explore: str, seed: int, name: str | None) -> Path:
@@ -120,7 +134,7 @@ def run_path(env: str, replay: str, explore: str, seed: int, name: str | None) -
     return path if len(path.parts) > 1 else RUNS / path
 
 
-def _watched(path: Path, settings: dict[str, Any] | None = None, overwrite: bool = False) -> Outcome:
+def _watched(path: Path, steps: int | None, settings: dict[str, Any] | None = None, overwrite: bool = False) -> Outcome:
     import torch
 
     from nser.runs.directory import RunDirectory
@@ -136,10 +150,10 @@ def _watched(path: Path, settings: dict[str, Any] | None = None, overwrite: bool
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, disable=not err.is_terminal) as progress:
-        screen = Screen(progress, parsed.steps)
+        screen = Screen(progress, steps or parsed.steps)
         with _polite_interrupt(screen):
             if settings is None:
-                return resume(path, observer=screen)
+                return resume(path, steps=steps, observer=screen)
             return train(path, parsed, overwrite=overwrite, observer=screen)
 
 
@@ -194,6 +208,7 @@ def _print(outcome: Outcome, as_json: bool) -> None:
         success = "" if evaluation.success is None else f"success {percent(evaluation.success)}, "
         out.print(
             f"greedy policy over {evaluation.episodes} fresh episodes: {success}"
-            f"return {number(evaluation.mean_return)}, {evaluation.mean_length:.0f} steps each"
+            f"return {number(evaluation.mean_return)}, {evaluation.mean_length:.0f} steps each",
+            soft_wrap=True,
         )
     out.print(f"{outcome.seconds:.0f} s · run {outcome.run.path} · report {report}", soft_wrap=True)

@@ -65,6 +65,7 @@ class RunCallback(BaseCallback):
         self._beside_before = 0.0
         self._episodes_before: int | None = None
         self._told_fallback = False
+        self._loss_before: float | None = None
         self.edits = RuleEdits(run.rules)
 
     @property
@@ -76,12 +77,14 @@ class RunCallback(BaseCallback):
         """Session and own counters, for the checkpoint."""
         own = {"seen": self.seen, "seconds": self.seconds, "told_fallback": self._told_fallback, "cost": self._cost()}
         own["batch_episodes"] = self._batch_episodes()
+        own["loss"] = self._loss()
         return {"session": self.session.state(), "callback": own}
 
     def load_state(self, own: dict[str, Any]) -> None:
         """Take over the counters of a checkpoint; the session is loaded by its owner."""
         self.seen, self.seconds_before = int(own["seen"]), float(own["seconds"])
         self._told_fallback = bool(own["told_fallback"])
+        self._loss_before = own.get("loss")
         self._episodes_before = own.get("batch_episodes")
         cost = own.get("cost", {})  # checkpoints of earlier versions have none
         self._beside_before = float(cost.get(BESIDE, 0.0))
@@ -138,7 +141,7 @@ class RunCallback(BaseCallback):
         final = self._run_evaluation(settings.final_episodes) if settings.final_episodes else None
         if step != self.seen:
             self._log(step)
-            self.seen = step
+        # `seen` stays at the border before: a run that is given more steps has this one still to deal with.
         self.save()
         self.log.write("done", step, seconds=round(self.seconds, 3), cost=self._cost(), **_evaluation(final))
         self._tell_progress(step)
@@ -207,7 +210,7 @@ class RunCallback(BaseCallback):
             mean_length=_mean([info["l"] for info in infos]),
             success=_mean(agent.ep_success_buffer or ()),
             epsilon=round(agent.exploration_rate, 6),
-            loss=agent.logger.name_to_value.get("train/loss"),
+            loss=self._loss(),
             rules=len(self.session.ruleset.rules) if self.session.ruleset else 0,
             rule_share=stats.rule_share if stats else 0.0,
             effective_size=stats.effective_size if stats else 0.0,
@@ -234,6 +237,11 @@ class RunCallback(BaseCallback):
         beside += watching.scorer.background.figures().total_seconds if watching else 0.0
         parts = {part: round(seconds, 3) for part, seconds in self.session.clock.seconds().items()}
         return {**parts, BESIDE: round(beside, 3)}
+
+    def _loss(self) -> float | None:
+        """Of the newest gradient step, which may lie before a checkpoint."""
+        found: float | None = self.session.agent.logger.name_to_value.get("train/loss", self._loss_before)
+        return found
 
     def _clips(self) -> dict[str, Any]:
         watching = self.session.watching

@@ -11,6 +11,7 @@ from nser.runs.callback import Observer, RunCallback, Silent
 from nser.runs.directory import MetricsLog, RunDirectory
 from nser.runs.errors import RunError
 from nser.runs.evaluate import Evaluation
+from nser.runs.extend import extend
 from nser.runs.session import Session
 from nser.runs.settings import RunSettings
 
@@ -41,21 +42,29 @@ def train(path: Path, settings: RunSettings, *, overwrite: bool = False, observe
         return _begin(session, run, observer or Silent())
 
 
-def resume(path: Path, *, observer: Observer | None = None) -> Outcome:
+def resume(path: Path, *, steps: int | None = None, observer: Observer | None = None) -> Outcome:
     """Go on with a run from its last checkpoint; what was written after that is written again, the same.
+
+    steps: where the run is to end, if later than it was to; see `extend`
 
     Raises `NoRunError`, `CheckpointError`, `LockedError` while another process trains there, and `RunError` for a run
     that is done.
     """
     run = RunDirectory.open(path)
     with run.claimed():
+        if steps is not None:
+            extend(run, steps)
         return _resume(run, observer or Silent())
 
 
 def _resume(run: RunDirectory, observer: Observer) -> Outcome:
     path, settings = run.path, run.settings()
-    if any(line["kind"] == "done" for line in run.read_metrics()):
-        raise RunError(path, f"run {path} is done: all its {settings.steps:,} steps are taken; look at {run.report}")
+    if any(line["kind"] == "done" and line["step"] >= settings.steps for line in run.read_metrics()):
+        raise RunError(
+            path,
+            f"run {path} is done: all its {settings.steps:,} steps are taken; look at {run.report}, or let it go on "
+            "with --steps",
+        )
     session = _session(path, settings)
     run.make_folders()
     if not run.checkpoint.exists():

@@ -15,9 +15,15 @@ RUNS = {
     "cleanrl_dqn.py": (["--steps", "2100"], "mean length"),
     "torchrl_dqn.py": (["--steps", "60"], "of the draws owed to the rule"),
     "tianshou_dqn.py": (["--epochs", "1", "--steps", "120"], "best return"),
+    "trl_grpo_replay.py": (["--steps", "10"], "of the draws owed to the rule"),
     "verl_sampler.py": (["--steps", "3"], "the actor's update gets 12 rows"),
 }
-EXTRAS = {"torchrl_dqn.py": "torchrl", "tianshou_dqn.py": "tianshou", "verl_sampler.py": "verl"}
+EXTRAS = {
+    "torchrl_dqn.py": "torchrl",
+    "tianshou_dqn.py": "tianshou",
+    "trl_grpo_replay.py": "trl",
+    "verl_sampler.py": "verl",
+}
 
 
 @pytest.mark.parametrize("name", RUNS)

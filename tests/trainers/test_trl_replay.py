@@ -242,3 +242,22 @@ def test_settings_are_checked() -> None:
         RolloutReplay(use="loss")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="strength"):
         RolloutReplay(strength=-1.0)
+
+
+def test_equal_answers_to_one_prompt_are_all_stored(tmp_path: Path) -> None:
+    def constant(completion_ids: list, **_: Any) -> list[float]:
+        return [float(place % 4) for place in range(len(completion_ids))]
+
+    host = trainer(tmp_path, reward=constant, max_steps=1)
+    generate = host._generate_single_turn
+
+    def same(prompt_ids: Any, *rest: Any) -> Any:
+        _, logprobs = generate(prompt_ids, *rest)
+        return [[5, 6]] * len(prompt_ids), logprobs
+
+    host._generate_single_turn = same
+    host.train()
+    host._replayer._admit()
+    stored = host.rollout_store.rollouts(host.rollout_store.live_slots())
+    assert len(stored) == 8
+    assert sorted(rollout.group for rollout in stored)[:4] == ["0.0.0", "0.0.0#1", "0.0.0#2", "0.0.0#3"]

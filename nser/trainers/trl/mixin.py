@@ -50,8 +50,8 @@ class RolloutReplayMixin:
     def __init__(self, *args: Any, replay: RolloutReplay | StoreSettings | str = "nser", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         # RLOO has no level; its first batch is refused in words.
-        level: Level = self.correction_level or getattr(self, "importance_sampling_level", "token")
-        self._replayer = Replayer(self, RolloutReplay.of(replay), level)
+        level: Level = getattr(self, "importance_sampling_level", "token")
+        self._replayer = Replayer(self, RolloutReplay.of(replay), self.correction_level or level)
 
     @property
     def rollout_store(self) -> RolloutStore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -157,7 +158,7 @@ class Replayer:
         sampled = fresh.get("sampling_per_token_logps")
         behavior = proximal if sampled is None else sampled
         sampling = replace(self.sampling, source="trainer" if sampled is None else "sampler")
-        found = rollouts_of(fresh, behavior, self.notes, self.store.version, sampling)
+        found = told_apart(rollouts_of(fresh, behavior, self.notes, self.store.version, sampling))
         self.generations += 1
         rollouts = [rollout for _, rollout in found]
         if self.replay.scorer is not None and rollouts:
@@ -236,6 +237,21 @@ class Replayer:
     def _device(self) -> torch.device:
         device: torch.device = self.trainer.accelerator.device
         return device
+
+
+def told_apart(found: list[tuple[int, Rollout]]) -> list[tuple[int, Rollout]]:
+    """Equal answers to one prompt with #1, #2, … behind their group.
+
+    They are no duplicates, which a store refuses, but samples of their own: without them a group of three equal right
+    answers and one wrong one would be replayed as one against one.
+    """
+    seen: Counter[bytes] = Counter()
+    apart = []
+    for row, rollout in found:
+        copies = seen[rollout.key]
+        seen[rollout.key] += 1
+        apart.append((row, replace(rollout, group=f"{rollout.group}#{copies}") if copies else rollout))
+    return apart
 
 
 def weigh(advantages: Tensor, weights: Tensor) -> Tensor:

@@ -5,6 +5,16 @@ person, a program that reads the fields, and a prompt that asks a language model
 """
 
 
+def short(value: object, most: int = 80) -> str:
+    """A value as it stands in a sentence: written out, and cut where it is long.
+
+    >>> short("x" * 9, 6), short([1, 2])
+    ("'xxxx…", '[1, 2]')
+    """
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 class NserError(Exception):
     """Root of every error that nser raises on purpose; the command line prints it as one line.
 

@@ -77,8 +77,8 @@ def remove_parts(path: Path) -> None:
 def open_file(path: Path) -> BinaryIO:
     """Open a file to read its bytes. Raises `OSError`, also for a pipe or device, whose end might never come."""
     # Without O_NONBLOCK opening a pipe waits for somebody to write to it.
-    stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        stream.close()
-        raise OSError(errno.EINVAL, "No regular file", str(path))
-    return stream
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    return os.fdopen(handle, "rb")

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from nser.files import write_text
+from nser.files import open_file, write_text, writing
 from nser.rules.errors import ProvenanceError, RuleError, RuleFileError
 from nser.rules.parse import parse_rules
 from nser.rules.printer import print_rule
@@ -86,8 +85,8 @@ def _ruleset(path: Path, text: str) -> RuleSet:
 def save_rules(path: Path | str, ruleset: RuleSet) -> None:
     """Write `<stem>.rules` and `<stem>.json`, each at once: a reader sees the old file or the new one.
 
-    Raises RuleFileError when the path does not end in `.rules`, cannot be written, or when the rules would
-    not read back as they are (a name twice, more than a file may hold); nothing is written then.
+    Raises RuleFileError when the path does not end in `.rules`, or when the rules would not read back as they
+    are (a name twice, more than a file may hold); nothing is written then. Raises WriteError where the disk refuses.
     """
     path = Path(path)
     if path.suffix != SUFFIX:
@@ -104,13 +103,11 @@ def save_rules(path: Path | str, ruleset: RuleSet) -> None:
     if parsed.rules != ruleset.rules:
         reason = str(parsed.problems[0]) if parsed.problems else "a rule that does not read back as it is"
         raise RuleFileError(f"{path}: {reason}", ("rules of the language",))
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # The figures first: their rules are the old ones then, and figures of other rules are passed over.
-        write_text(beside, _as_json(ruleset, text))
-        write_text(path, text)
-    except OSError as error:
-        raise RuleFileError(f"{path}: {_reason(error)}", ("a place that can be written",)) from error
+    # The figures first: their rules are the old ones then, and figures of other rules are passed over.
+    write_text(beside, _as_json(ruleset, text))
+    write_text(path, text)
 
 
 def _as_json(ruleset: RuleSet, text: str) -> str:
@@ -128,13 +125,10 @@ def read_text(path: Path, content: str = "a UTF-8 text of rules") -> str:
     """The text of a file that should hold some content, at most 4 MiB of UTF-8. Raises RuleFileError."""
     expected = (content,)
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise RuleFileError(f"{path}, which is no file", expected)
-        if status.st_size > MAX_BYTES:
-            limit = f"at most {MAX_BYTES // 1024**2} MiB"
-            raise RuleFileError(f"{path} with {status.st_size} bytes", (limit,))
-        raw = path.read_bytes()
+        with open_file(path) as stream:
+            raw = stream.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise RuleFileError(f"{path} with more bytes", (f"at most {MAX_BYTES // 1024**2} MiB",))
     except OSError as error:
         raise RuleFileError(f"{path}: {_reason(error)}", expected) from error
     except ValueError as error:  # a NUL in the path

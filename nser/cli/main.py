@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -70,8 +71,30 @@ def options(
 def main() -> None:
     """Run the command line; exit 0 for well done, 1 for problems found, 2 for wrong use."""
     try:
-        app()
+        _run()
     except NserError as error:
         asked_for = error.exit_code == INTERRUPTED
         print(error if asked_for else f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:
+        _drop_output()
+        print(f"error: {error.filename or 'standard output'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(1)
+    except MemoryError as error:
+        print(f"error: not enough memory{f' ({error})' if str(error) else ''}; take less at once", file=sys.stderr)
+        sys.exit(1)
+
+
+def _run() -> None:
+    try:
+        app()
+    finally:
+        sys.stdout.flush()  # here, a disk that is full can still be told of
+
+
+def _drop_output() -> None:
+    """Python would try once more, when it ends, to write what could not be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -65,18 +65,14 @@ def command(
         err.print(f"warning: {problem}", markup=False)
     scorer = RolloutScorer(ruleset, rollout_vocabulary(vocab), over_turns=over_turns)  # type: ignore[arg-type]
     summary = Summary(scorer)
-    try:
-        with atomic_path(output) as beside, beside.open("w", encoding="utf-8") as stream:
-            for batch in _batches(file):
-                firings = scorer.firings([text for _, text in batch])
-                scores = scorer.combine(firings)
-                weights = scores if weight == "score" else 1 + eta * scores
-                summary.add([text.reward for _, text in batch], firings, weights)
-                for (line, _), fired, score, heavy in zip(batch, firings, scores, weights, strict=True):
-                    stream.write(_weighed(line, scorer.names, fired, score, heavy) + "\n")
-    except OSError as error:
-        expected = "expected a place that can be written"
-        raise InputError(f"can't write {output}: {error.strerror or error}; {expected}") from error
+    with atomic_path(output) as beside, beside.open("w", encoding="utf-8") as stream:
+        for batch in _batches(file):
+            firings = scorer.firings([text for _, text in batch])
+            scores = scorer.combine(firings)
+            weights = scores if weight == "score" else 1 + eta * scores
+            summary.add([text.reward for _, text in batch], firings, weights)
+            for (line, _), fired, score, heavy in zip(batch, firings, scores, weights, strict=True):
+                stream.write(_weighed(line, scorer.names, fired, score, heavy) + "\n")
     if as_json:
         print_json(summary.as_dict())
         return

@@ -38,7 +38,7 @@ def command(file: RuleFile, env: Env = None, vocab: Vocab = None) -> None:
     vocabulary = vocabulary_for(env, vocab, file)
     before = read_text(path)
     copy = Path(tempfile.mkdtemp(prefix="nser-edit-")) / path.name
-    copy.write_text(before, encoding="utf-8")
+    write_text(copy, before)
     done = False
     try:
         done = _edited(path, copy, before, vocabulary.signature if vocabulary else None)

@@ -37,16 +37,11 @@ def write_scores(
     """Write scores [N] and firings [N, R], with the episode of each transition and its step there, from 0.
 
     An .npz holds `scores firings rules episodes steps`; a .parquet the columns `episode step score` and
-    `firing_NAME` for each rule. Never half a file; raises `InputError` where none can be written.
+    `firing_NAME` for each rule. Never half a file; raises `WriteError` where none can be written.
     """
     write = _npz if path.suffix == ".npz" else _parquet
-    try:
-        with atomic_path(path) as beside:
-            write(beside, scores, firings, rules, trajectories)
-    except OSError as error:
-        raise InputError(
-            f"can't write {path}: {error.strerror or error}; expected a place that can be written"
-        ) from error
+    with atomic_path(path) as beside:
+        write(beside, scores, firings, rules, trajectories)
 
 
 def _npz(

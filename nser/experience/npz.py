@@ -12,6 +12,8 @@ from nser.files import atomic_path
 
 MAX_BYTES = 2**33  # of all arrays together; what an archive declares is checked against it before anything is read
 EXPECTED = "an .npz of trajectories"
+WORDS = {"biuf": "numbers", "iuf": "numbers", "iu": "whole numbers", "biu": "true and false"}
+KINDS = {"rewards": "iuf", "episodes": "iu", "terminated": "biu", "finished": "biu"}  # of what is one number a row
 
 
 def save_npz(path: Path, trajectories: Trajectories) -> None:
@@ -33,6 +35,15 @@ def load_npz(path: Path, max_bytes: int = MAX_BYTES) -> Trajectories:
     except ValueError as error:
         raise TrajectoryError(f"can't read {error}; expected {EXPECTED} with {', '.join(FIELDS)}") from error
     for name, array in arrays.items():
-        if array.dtype.kind not in "iufb":
-            raise TrajectoryError(f"{path} holds {array.dtype} in {name}, expected numbers")
-    return Trajectories(**arrays)
+        kinds = KINDS.get(name, "biuf")
+        if array.dtype.kind not in kinds:
+            raise TrajectoryError(f"{path} holds {array.dtype} in {name}, expected {WORDS[kinds]}")
+        if array.ndim < 1 or (name in KINDS and array.ndim > 1):
+            raise TrajectoryError(f"{path} holds the shape {array.shape} in {name}, expected a row for each transition")
+    if arrays["observations"].shape != arrays["next_observations"].shape:
+        raise TrajectoryError(
+            f"{path} holds next_observations of the shape {arrays['next_observations'].shape}, expected "
+            f"{arrays['observations'].shape}, that of observations"
+        )
+    types = {"terminated": np.bool_, "finished": np.bool_, "episodes": np.int64}
+    return Trajectories(**{name: array.astype(types.get(name, array.dtype)) for name, array in arrays.items()})

@@ -128,7 +128,18 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
         raise CheckpointError("file", str(path), f"an npz written by ReplayIndex.save ({error})") from error
     if not isinstance(scalars, dict) or not isinstance(scalars.get("capacity"), int):
         raise CheckpointError("capacity", scalars, "a JSON object with an integer capacity")
+    most = most_slots(state.get("birth"))
+    if scalars["capacity"] > most:
+        raise CheckpointError("capacity", scalars["capacity"], f"at most {most:,} in a file with as few items")
     return {**state, **scalars}
+
+
+def most_slots(filled: object) -> int:
+    """The largest capacity that a file may ask memory for: 2²⁴ slots, or 64 for each of the rows ``filled``.
+
+    A larger store goes on by ``load_state_dict``, since then somebody has chosen its capacity.
+    """
+    return max(2**24, 64 * len(filled)) if isinstance(filled, np.ndarray) and filled.ndim else 2**24
 
 
 def _expect(holds: bool, field: str, found: object, expected: str) -> None:

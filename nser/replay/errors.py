@@ -5,7 +5,7 @@ Each also derives from the built-in error that a caller would expect (``ValueErr
 these is as it was before the call.
 """
 
-from nser.errors import NserError
+from nser.errors import NserError, short
 
 
 class ReplayError(NserError):
@@ -23,7 +23,7 @@ class ArgumentError(ReplayError, ValueError):
         self.way_out = way_out
 
     def __str__(self) -> str:
-        return f"{self.argument}: found {self.found!r}, expected {self.expected}. {self.way_out}"
+        return f"{self.argument}: found {short(self.found)}, expected {self.expected}. {self.way_out}"
 
 
 class LawError(ArgumentError):
@@ -110,7 +110,7 @@ class CheckpointError(ReplayError, ValueError):
 
     def __str__(self) -> str:
         return (
-            f"checkpoint field {self.field}: found {self.found!r}, expected {self.expected}. "
+            f"checkpoint field {self.field}: found {short(self.found)}, expected {self.expected}. "
             "Build the index as it was when saved, or use ReplayIndex.load; nothing was changed."
         )
 

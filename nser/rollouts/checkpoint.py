@@ -18,6 +18,7 @@ from nser.arrays import read_arrays
 from nser.files import atomic_path
 from nser.jsons import parse_json
 from nser.replay import CheckpointError, ReplayIndex
+from nser.replay.checkpoint import most_slots
 from nser.rollouts.codec import ROW, sizes_of
 from nser.rollouts.errors import StoreStateError
 from nser.rollouts.metrics import Counters
@@ -26,6 +27,7 @@ from nser.rollouts.shards import WORD, Shards
 
 FORMAT = "nser.rollouts.store"
 VERSION = 1
+MAX_SHARD = 2**30  # bytes that a file may ask for where its shards are smaller
 INDEX, SHARD = "index.", "shard."  # what the names of the parts' arrays begin with
 KINDS: dict[str, Any] = {"lagging": bool, "started": int | None, "shard_bytes": int, "last_shard": int}
 SCALARS = ("format", "format_version", "settings", "counters", "others")
@@ -164,3 +166,14 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
     if not isinstance(scalars, dict):
         raise StoreStateError("scalars", scalars, "a JSON object")
     return {**state, **scalars}
+
+
+def check_sizes(state: dict[str, Any]) -> None:
+    """Raise ``StoreStateError`` where a checked state asks for much more memory than it fills."""
+    capacity, room = settings_of(state).capacity, scalars_of(state)[1]["shard_bytes"]
+    most = most_slots(rows_of(state))
+    if capacity > most:
+        raise StoreStateError("settings.capacity", capacity, f"at most {most:,} in a file with as few rollouts")
+    largest = max((words.nbytes for words in _saved_shards(state).values()), default=0)
+    if not 0 < room <= max(MAX_SHARD, largest):
+        raise StoreStateError("shard_bytes", room, f"a number from 1 to {max(MAX_SHARD, largest):,}")

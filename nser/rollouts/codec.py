@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nser.jsons import parse_json
 from nser.replay.types import Ints
-from nser.rollouts.errors import RolloutError
+from nser.rollouts.errors import RolloutError, StoreStateError
 from nser.rollouts.intake import Taken
 from nser.rollouts.record import Rollout, Sampling
 from nser.rollouts.shards import WORD, Shard
@@ -65,7 +66,7 @@ class LazyMapping(Mapping[str, Any]):
 
     def _found(self) -> dict[str, Any]:
         if self._parsed is None:
-            self._parsed = json.loads(self.text)
+            self._parsed = _mapping(self.text)
         return self._parsed
 
     def __getitem__(self, name: str) -> Any:
@@ -129,7 +130,7 @@ def read_record(shard: Shard, row: tuple[Any, ...]) -> Rollout:
         advantage = shard.read_floats[mask : mask + stop]
         mask += tokens
     text = WORD * (mask + _words(tokens))
-    group, task, scores, sampling = json.loads(shard.read_bytes[text : text + labels].tobytes())
+    group, task, scores, sampling = _labels(shard.read_bytes[text : text + labels].tobytes())
     text += WORD * _words(labels)
     rollout = Rollout.__new__(Rollout)  # checked when it came in
     rollout.__dict__.update(
@@ -145,7 +146,7 @@ def read_record(shard: Shard, row: tuple[Any, ...]) -> Rollout:
         group=group,
         task=task,
         uses=uses,
-        sampling=_sampling(*sampling),
+        sampling=sampling,
         metadata=LazyMapping(shard.read_bytes[text : text + metadata].tobytes()) if metadata else {},
     )
     return rollout
@@ -169,6 +170,28 @@ def _mask(shard: Shard, at: int, start: int, stop: int) -> NDArray[np.bool_]:
     own[:start] = False
     own.flags.writeable = False
     return own
+
+
+def _labels(text: bytes) -> tuple[str, str, dict[str, float], Sampling]:
+    """Group, task, scores and sampling; raises ``StoreStateError`` for what a store never wrote."""
+    try:
+        group, task, scores, sampling = parse_json(text)
+        if isinstance(group, str) and isinstance(task, str) and isinstance(scores, dict):
+            return group, task, scores, _sampling(*sampling)
+    except (ValueError, TypeError) as error:
+        raise StoreStateError("labels", text, "the JSON text that RolloutStore wrote") from error
+    raise StoreStateError("labels", text, "a group, a task, scores and how it was sampled")
+
+
+def _mapping(text: bytes) -> dict[str, Any]:
+    """Metadata; raises ``StoreStateError`` for what a store never wrote."""
+    try:
+        found = parse_json(text)
+    except ValueError as error:
+        raise StoreStateError("metadata", text, "the JSON text that RolloutStore wrote") from error
+    if not isinstance(found, dict):
+        raise StoreStateError("metadata", text, "a JSON object")
+    return found
 
 
 @lru_cache(maxsize=1024)

@@ -3,7 +3,7 @@
 Each also derives from ``ValueError``. A store that raised one of these is as it was before the call.
 """
 
-from nser.errors import NserError
+from nser.errors import NserError, short
 
 
 class RolloutError(NserError, ValueError):
@@ -38,6 +38,6 @@ class StoreStateError(NserError, ValueError):
 
     def __str__(self) -> str:
         return (
-            f"state of a rollout store, {self.field}: found {self.found!r}, expected {self.expected}. "
+            f"state of a rollout store, {self.field}: found {short(self.found)}, expected {self.expected}. "
             "Build the store as it was when saved, or use RolloutStore.load; nothing was changed."
         )

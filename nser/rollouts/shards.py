@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nser.files import writing
 from nser.replay.types import Ints
 
 WORD = 4  # bytes; tokens, log-probs and advantages take one word each
@@ -60,7 +61,7 @@ class Shards:
     def place(self, sizes: list[int], holders: list[int]) -> list[tuple[int, int]]:
         """Room for records of ``sizes`` bytes, whole words, as (shard, offset in words); each has ``holders`` items.
 
-        Raises ``OSError`` or ``MemoryError`` where there is none, nothing changed.
+        Raises ``WriteError`` or ``MemoryError`` where there is none, nothing changed.
         """
         last, before = self.last, {number: (shard.used, shard.holders) for number, shard in self.by_number.items()}
         try:
@@ -110,7 +111,7 @@ class Shards:
     def _new(self, size: int) -> Words:
         if self.directory is None:
             return np.empty(size, np.int32)
-        with tempfile.TemporaryFile(dir=self.directory) as file:
+        with writing(self.directory), tempfile.TemporaryFile(dir=self.directory) as file:
             # Mapped space that the disk does not have would kill the process when it is written to.
             os.posix_fallocate(file.fileno(), 0, size * WORD)
             return np.memmap(file, np.int32, "r+", shape=(size,))

@@ -275,6 +275,7 @@ class RolloutStore:
         state = checkpoint.read(path)
         settings = checkpoint.settings_of(state)
         checkpoint.check(state, settings)
+        checkpoint.check_sizes(state)
         store = cls(settings, 0, directory, checkpoint.scalars_of(state)[1]["shard_bytes"])
         store.load_state_dict(state)
         return store

@@ -104,7 +104,7 @@ def collect(
     rows = list(rows)
     environments = sorted({str(row.get("environment")) for row in rows})
     if len(environments) > 1:
-        raise NoResultsError(f"found rows of {', '.join(environments)}, expected one environment a study")
+        raise NoResultsError(f"found rows of {', '.join(environments):.200}, expected one environment a study")
     if measure is None:
         measure = "success" if any(_figure(row, "success") is not None for row in rows) else "return"
     points, unreadable = _points(rows, measure)

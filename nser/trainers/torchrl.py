@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from torchrl.data import Storage
 from torchrl.data.replay_buffers.samplers import Sampler
 
-from nser.replay.errors import ArgumentError
+from nser.arrays import read_arrays
+from nser.files import atomic_path, writing
+from nser.replay.errors import ArgumentError, CheckpointError
 from nser.replay.index import ReplayIndex
 from nser.replay.law import Law
 from nser.replay.presets import preset
@@ -128,16 +130,24 @@ class IndexSampler(Sampler):
     def dumps(self, path: Any) -> None:
         """Write the index and the rest into a folder."""
         folder = Path(path)
-        folder.mkdir(parents=True, exist_ok=True)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         self.index.save(folder / "index.npz")
         state = self.state_dict()
-        np.savez(folder / "sampler.npz", drawn=state["drawn"], unscored=state["unscored"], next=state["next"])
+        with atomic_path(folder / "sampler.npz") as beside, beside.open("wb") as stream:
+            np.savez(stream, drawn=state["drawn"], unscored=state["unscored"], next=state["next"])
 
     def loads(self, path: Any) -> None:
-        """Take over what `dumps` wrote."""
+        """Take over what `dumps` wrote. Raises `CheckpointError`, nothing changed, for anything else."""
         folder = Path(path)
-        with np.load(folder / "sampler.npz", allow_pickle=False) as rest:
-            own = {"drawn": rest["drawn"], "unscored": rest["unscored"], "next": int(rest["next"])}
+        shapes = {"drawn": (2, self.capacity), "unscored": (self.capacity,), "next": ()}
+        try:
+            own = read_arrays(folder / "sampler.npz", shapes)
+        except ValueError as error:
+            raise CheckpointError("file", "sampler.npz", f"what IndexSampler.dumps wrote ({error})") from error
+        for name, shape in shapes.items():
+            if own[name].shape != shape or own[name].dtype.kind not in "bi":
+                raise CheckpointError(name, f"{own[name].dtype} {own[name].shape}", f"whole numbers {shape}")
         self.load_state_dict({"index": ReplayIndex.load(folder / "index.npz").state_dict(), **own})
 
     def _score(self, storage: Storage) -> None:

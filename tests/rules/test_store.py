@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nser.files import WriteError
 from nser.rules.errors import RuleFileError
 from nser.rules.parse import parse_rules
 from nser.rules.store import MAX_BYTES, Provenance, RuleSet, load_rules, save_rules
@@ -148,12 +149,12 @@ def test_what_is_no_rule_file_is_one_clear_line(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     cases = {
         tmp_path / "none": "no such file",
-        tmp_path: "which is no file",
-        fifo: "which is no file",
+        tmp_path: "not a regular file",
+        fifo: "not a regular file",
         binary: "a zero byte at 4",
         utf16: "a zero byte",
         latin: "no UTF-8 at byte 5",
-        large: f"{MAX_BYTES + 1} bytes, expected at most 4 MiB",
+        large: "more bytes, expected at most 4 MiB",
         tmp_path / "x.json": "x.rules",
         binary / "below": "not a directory",
         Path("a\x00b"): "embedded null",
@@ -185,7 +186,7 @@ def test_a_failed_write_leaves_the_old_files(path: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RuleFileError, match="no space left on device"):
+    with pytest.raises(WriteError, match="No space left on device"):
         save_rules(path, RuleSet(RULES[:1], 4))
     assert path.read_bytes() == before
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["0003.json", "0003.rules"]
@@ -194,5 +195,5 @@ def test_a_failed_write_leaves_the_old_files(path: Path, monkeypatch: pytest.Mon
 
 def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RuleFileError, match=r"expected a place that can be written$"):
+    with pytest.raises(WriteError, match=r"expected a place that can be written$"):
         save_rules(tmp_path / "file" / "x.rules", SET)

@@ -32,7 +32,7 @@ def command(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="Trajectories (.npz, .jsonl, Minari), or rollouts: .jsonl of messages and rewards.",
+            help="Trajectories (.npz, .jsonl, Minari), a run, or rollouts: .jsonl of messages and rewards.",
         ),
     ],
     output: Annotated[
@@ -120,7 +120,7 @@ def _evidence(data: Path, env: str | None, vocab: str | None, settings: Inductio
     """Labelled episodes of numbers. Raises `InputError` where no vocabulary is named or nothing can be learnt."""
     from nser.induce.evidence import Evidence, has_contrast
 
-    vocabulary = required_vocabulary(env, vocab)
+    vocabulary = required_vocabulary(env, vocab, data)
     trajectories = load_data(data)
     if not has_contrast(trajectories):
         raise InputError(

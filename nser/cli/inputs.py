@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from nser.grounding.vocabulary import Vocabulary
 
 RuleFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .rules file, or a run: its newest rules.")]
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="Recorded trajectories: .npz, .jsonl or a Minari dataset.")]
-OptionalData = Annotated[
-    Path | None, typer.Argument(metavar="DATA", help="Recorded trajectories: .npz, .jsonl or a Minari dataset.")
-]
+_DATA = "Recorded trajectories: .npz, .jsonl, a Minari dataset, or a run: what its buffer holds."
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=_DATA)]
+OptionalData = Annotated[Path | None, typer.Argument(metavar="DATA", help=_DATA)]
 Env = Annotated[
     str | None,
     typer.Option("--env", metavar="ENV", help="Environment whose words the rules use; a run's own is known."),
@@ -44,8 +43,8 @@ def rule_path(file: Path) -> Path:
     return files[-1]
 
 
-def vocabulary_for(env: str | None, vocab: str | None, file: Path | None = None) -> Vocabulary | None:
-    """The vocabulary that options name, or that of the run in which the file lies; `None` where nothing tells it.
+def vocabulary_for(env: str | None, vocab: str | None, *files: Path | None) -> Vocabulary | None:
+    """The vocabulary that options name, or that of the run which one of the files is, or lies in; else `None`.
 
     `--vocab` imports the module, from the present folder too, as Python's own `-m` does: name no module that you would
     not run.
@@ -54,7 +53,8 @@ def vocabulary_for(env: str | None, vocab: str | None, file: Path | None = None)
         raise InputError("found both --env and --vocab, expected one of them")
     if vocab is not None:
         return _own(vocab)
-    name = env or (_env_of_run(file) if file is not None else None)
+    told = (env, *(_env_of_run(file) for file in files if file is not None))
+    name = next((one for one in told if one is not None), None)
     if name is None:
         return None
     from nser.envs.make import make_env, vocabulary_of
@@ -62,9 +62,9 @@ def vocabulary_for(env: str | None, vocab: str | None, file: Path | None = None)
     return vocabulary_of(make_env(name))
 
 
-def required_vocabulary(env: str | None, vocab: str | None, file: Path | None = None) -> Vocabulary:
+def required_vocabulary(env: str | None, vocab: str | None, *files: Path | None) -> Vocabulary:
     """The same, where a command can't do without. Raises `InputError`."""
-    found = vocabulary_for(env, vocab, file)
+    found = vocabulary_for(env, vocab, *files)
     if found is None:
         raise InputError(
             "found no vocabulary, expected --env ENV (such as MiniGrid-DoorKey-6x6-v0) or --vocab MODULE:NAME"
@@ -73,13 +73,23 @@ def required_vocabulary(env: str | None, vocab: str | None, file: Path | None = 
 
 
 def load_data(path: Path) -> Trajectories:
-    """Recorded trajectories of any format. Raises `TrajectoryError`, and `InputError` for none at all."""
+    """Recorded trajectories of any format, or those in the buffer of a run's last checkpoint.
+
+    Raises `TrajectoryError`, `CheckpointError`, and `InputError` for none at all.
+    """
     from nser.experience.files import load_trajectories
 
-    found = load_trajectories(path)
+    found = _stored(path) if (path / "config.json").is_file() else load_trajectories(path)
     if not len(found):
         raise InputError(f"found no transitions in {path}, expected at least one")
     return found
+
+
+def _stored(run: Path) -> Trajectories:
+    from nser.runs.directory import RunDirectory
+    from nser.runs.explain import stored_run
+
+    return stored_run(RunDirectory.open(run)).buffer.trajectories()
 
 
 def _own(word: str) -> Vocabulary:

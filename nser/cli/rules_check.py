@@ -36,7 +36,7 @@ def command(
     Exit code 1 where a rule is refused.
     """
     path = rule_path(file)
-    vocabulary = vocabulary_for(env, vocab, file)
+    vocabulary = vocabulary_for(env, vocab, file, data)
     text = read_text(path)
     signature = vocabulary.signature if vocabulary else None
     checked = check_reply(text, signature) if reply else check_file(text, signature)

@@ -64,7 +64,7 @@ def command(
     if data is not None and row is not None:
         from nser.runs.explain import explain_row
 
-        vocabulary = required_vocabulary(env, vocab, file)
+        vocabulary = required_vocabulary(env, vocab, file, data)
         told = explain_row(load_data(data), vocabulary, ruleset, row)
         if as_json:
             print_json({"file_version": ruleset.version, **told.as_dict()})
@@ -73,7 +73,7 @@ def command(
         _print_firings(told, everything)
         return
     if run is None or slot is None:
-        words = vocabulary_for(env, vocab, None)
+        words = vocabulary_for(env, vocab)  # a run's own meanings make long sentences: only when asked for
         _print_english(ruleset, words.signature if words else None, as_json)
         return
     from nser.runs.directory import RunDirectory

@@ -50,7 +50,7 @@ def command(
     before = load_rules(rule_path(file))
     for problem in before.problems:
         err.print(f"warning: {problem}", markup=False)
-    vocabulary = required_vocabulary(env, vocab, file)
+    vocabulary = required_vocabulary(env, vocab, file, data)
     trajectories = load_data(data).only_complete()
     if not len(trajectories):
         raise InputError(f"found no complete episode in {data}, expected some: outcomes are told at their ends")

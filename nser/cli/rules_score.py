@@ -49,7 +49,7 @@ def command(
     ruleset = load_rules(rule_path(file))
     for problem in ruleset.problems:
         err.print(f"warning: {problem}", markup=False)
-    vocabulary = required_vocabulary(env, vocab, file)
+    vocabulary = required_vocabulary(env, vocab, file, data)
     trajectories = load_data(data)
     evaluator = Evaluator(ruleset.rules, vocabulary, mode=mode).requires_grad_(False)  # type: ignore[arg-type]
     firings, scores = firings_and_scores(evaluator, trajectories)

@@ -84,6 +84,15 @@ def importance_weights(proximal: Tensor, behavior: Tensor, mask: Tensor, correct
     return gap.exp().clamp(max=correction.cap)
 
 
+def weigh(advantages: Tensor, weights: Tensor) -> Tensor:
+    """Advantages [n] or [n, T] times weights [n] > 0: an exact weight of each rollout's policy loss.
+
+    Every loss of the PPO family is the advantage times something that sees no more of it than its sign. KL and entropy
+    terms are not touched.
+    """
+    return advantages * (weights.unsqueeze(1) if advantages.ndim == 2 else weights)
+
+
 @dataclass(frozen=True, slots=True)
 class Drift:
     """How far the policy has gone from those that generated the replayed tokens.

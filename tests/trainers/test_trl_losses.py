@@ -15,7 +15,7 @@ pytest.importorskip("trl", reason="needs the extra: pip install nser[trl]")
 from trl import GRPOTrainer
 
 from nser.trainers import digits
-from nser.trainers.trl.replayer import weigh
+from nser.trainers.offpolicy import weigh
 from tests.trainers.trl_host import trainer
 
 ROWS, LENGTH = 6, 4

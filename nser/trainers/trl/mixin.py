@@ -59,7 +59,7 @@ class RolloutReplayMixin:
         return self._replayer.store
 
     def rescore(self, scorer: Scorer | None, version: int) -> None:
-        """Put other rules in force, of ``version``; where scores are relevance, all that is stored is scored anew."""
+        """Put other rules in force, of ``version``; all that is stored is scored anew."""
         self._replayer.rescore(scorer, version)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> Tensors:

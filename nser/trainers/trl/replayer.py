@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,8 @@ from torch import Tensor
 
 from nser.replay.errors import ArgumentError
 from nser.rollouts import Replayed, Rollout, RolloutStore, Sampling, agreed_count, replay_count
-from nser.trainers.offpolicy import Correction, Drift, Level, correct, drift
-from nser.trainers.trl.batches import Note, Tensors, join, loss_mask, rollouts_of, tensors_of
+from nser.trainers.offpolicy import Correction, Drift, Level, correct, drift, weigh
+from nser.trainers.trl.batches import Note, Tensors, join, loss_mask, rollouts_of, tensors_of, told_apart
 from nser.trainers.trl.checks import check_model
 from nser.trainers.trl.forward import policy_logps, reference_logps
 from nser.trainers.trl.scoring import Scorer, messages_of, scores_of
@@ -110,11 +109,11 @@ class Replayer:
         return self._counted(join(fresh, extra, self._pad_id))
 
     def rescore(self, scorer: Scorer | None, version: int) -> None:
-        """Put other rules in force; where scores are relevance, all that is stored is scored anew."""
+        """Put other rules in force: all that is stored, or waits for it, is scored anew."""
         self.replay = replace(self.replay, scorer=scorer)
         slots = self.store.live_slots()
-        if len(slots) and self.replay.use == "relevance":
-            self.store.relate(slots, self._scores(self.store.rollouts(slots)), version)
+        self.store.relate(slots, self._scores(self.store.rollouts(slots)), version)
+        self.pending = self._scored(self.pending)
 
     def save(self, folder: Path) -> None:
         """Write this rank's store into a checkpoint's folder."""
@@ -160,15 +159,11 @@ class Replayer:
         sampling = replace(self.sampling, source="trainer" if sampled is None else "sampler")
         found = told_apart(rollouts_of(fresh, behavior, self.notes, self.store.version, sampling))
         self.generations += 1
-        rollouts = [rollout for _, rollout in found]
-        if self.replay.scorer is not None and rollouts:
-            scores = self._scores(rollouts)
-            rollouts = [replace(rollout, rule_score=score) for rollout, score in zip(rollouts, scores, strict=True)]
-            if self.replay.use == "weight":
-                rows = torch.tensor([row for row, _ in found], device=self._device)
-                weights = torch.ones(len(self.notes), device=self._device)
-                weights[rows] = self._loss_weights(rollouts).to(weights)
-                fresh["advantages"] = weigh(fresh["advantages"], weights)
+        rollouts = self._scored([rollout for _, rollout in found])
+        if self.replay.use == "weight" and rollouts:
+            weights = torch.ones(len(self.notes), device=self._device)
+            weights[[row for row, _ in found]] = self._loss_weights(rollouts).to(weights)
+            fresh["advantages"] = weigh(fresh["advantages"], weights)
         self.pending.extend(rollouts)
 
     def _admit(self) -> None:
@@ -205,6 +200,12 @@ class Replayer:
     def _scores(self, rollouts: Sequence[Rollout]) -> NDArray[np.float64]:
         return np.zeros(len(rollouts)) if self.replay.scorer is None else scores_of(self.replay.scorer, rollouts)
 
+    def _scored(self, rollouts: list[Rollout]) -> list[Rollout]:
+        if self.replay.scorer is None:
+            return rollouts
+        scores = self._scores(rollouts).tolist()
+        return [replace(rollout, rule_score=score) for rollout, score in zip(rollouts, scores, strict=True)]
+
     def _loss_weights(self, rollouts: Sequence[Rollout]) -> Tensor:
         strength = self.replay.strength if self.replay.use == "weight" else 0.0
         return torch.tensor([1.0 + strength * rollout.rule_score for rollout in rollouts], dtype=torch.float64)
@@ -237,27 +238,3 @@ class Replayer:
     def _device(self) -> torch.device:
         device: torch.device = self.trainer.accelerator.device
         return device
-
-
-def told_apart(found: list[tuple[int, Rollout]]) -> list[tuple[int, Rollout]]:
-    """Equal answers to one prompt with #1, #2, … behind their group.
-
-    They are no duplicates, which a store refuses, but samples of their own: without them a group of three equal right
-    answers and one wrong one would be replayed as one against one.
-    """
-    seen: Counter[bytes] = Counter()
-    apart = []
-    for row, rollout in found:
-        copies = seen[rollout.key]
-        seen[rollout.key] += 1
-        apart.append((row, replace(rollout, group=f"{rollout.group}#{copies}") if copies else rollout))
-    return apart
-
-
-def weigh(advantages: Tensor, weights: Tensor) -> Tensor:
-    """Advantages [n] or [n, T] times weights [n] > 0: an exact weight of each rollout's policy loss.
-
-    Every loss of TRL is the advantage times something that sees no more of it than its sign. KL and entropy terms
-    are not touched.
-    """
-    return advantages * (weights.unsqueeze(1) if advantages.ndim == 2 else weights)

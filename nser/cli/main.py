@@ -10,6 +10,7 @@ import typer
 from nser import __version__
 from nser.cli import (
     induce,
+    replay,
     report,
     rollouts,
     rules_check,
@@ -38,6 +39,7 @@ app = typer.Typer(
 rules = typer.Typer(no_args_is_help=True, help="Read, check and question rule files.")
 app.add_typer(rules, name="rules")
 app.add_typer(vocab.app, name="vocab")
+app.add_typer(replay.app, name="replay")
 app.add_typer(rollouts.app, name="rollouts")
 app.add_typer(study.app, name="study")
 app.command("train")(train.command)

@@ -70,7 +70,8 @@ def _print(change: Change) -> None:
     out.print(Text(f"{sign} {change.name}", style=f"bold {colour}").append(parts, style="dim"))
     for rule, mark in ((change.before, "-"), (change.after, "+")):
         if rule is not None:
-            out.print(Text(f"    {mark} {print_rule(rule)}", style="red" if mark == "-" else "green"))
+            told = Text(f"    {mark} {print_rule(rule)}", style="red" if mark == "-" else "green")
+            out.print(told, soft_wrap=True)  # a rule that is copied from here stays whole
 
 
 def _warn(*sides: RuleSet) -> None:

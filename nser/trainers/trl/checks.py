@@ -33,9 +33,9 @@ def check_model(trainer: Any, batch: Tensors) -> None:
     if repeated > tolerance:
         raise ArgumentError(
             "dropout",
-            f"log-probabilities that differ by {repeated:.2g} nats when asked twice ({_active(trainer.model)})",
+            f"log-probabilities that differ by {repeated:.2g} nats when asked twice",
             "a policy without active dropout",
-            "Set the dropout probabilities of the model and of the adapter to 0.",
+            f"Set the dropout probabilities of the model and of the adapter to 0 ({_active(trainer.model)}).",
         )
     shifted = rows | {
         key: torch.nn.functional.pad(rows[key], (EXTRA_PADDING, 0), value=_padding(trainer, key)) for key in PROMPT_FILL
@@ -65,4 +65,4 @@ def _active(model: Any) -> str:
         for field, rate in rates.items():
             if (field == "p" or "dropout" in field) and isinstance(rate, float) and rate > 0:
                 return f"{name}: {field} = {rate:g}"
-    return "no module names a dropout"
+    return "no module names one"

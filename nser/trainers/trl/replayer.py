@@ -123,10 +123,10 @@ class Replayer:
     def load(self, path: Path) -> None:
         """Take over a saved store. Raises ``StoreStateError``, and ``ArgumentError`` for one of other settings."""
         store = RolloutStore.load(path, self.replay.directory)
-        if store.settings != self.settings:
-            raise ArgumentError(
-                "replay", self.settings, f"{store.settings}, as saved", "Resume with the settings of the run."
-            )
+        saved, own = store.settings.to_dict(), self.settings.to_dict()
+        for field, value in own.items():
+            if value != saved[field]:
+                raise ArgumentError(field, value, f"{saved[field]}, as saved", "Resume with the settings of the run.")
         self.store = store
 
     @property

@@ -10,6 +10,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -29,31 +31,27 @@ with locked(Path(sys.argv[1])):
 """
 
 
-def holding(lock: Path) -> subprocess.Popen[str]:
-    """Another process that holds the lock until its standard input is closed."""
+@contextmanager
+def holding(lock: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the lock for the time of the block, unless it is killed before."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "held\n"
-    return process
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    process.communicate("")
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
 
 
 def test_another_process_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
     lock = tmp_path / "run.lock"
-    process = holding(lock)
-    with pytest.raises(LockedError) as caught, locked(lock):
+    with holding(lock) as process, pytest.raises(LockedError) as caught, locked(lock):
         pass
     told = str(caught.value)
     assert told.startswith(f"{tmp_path} is in use by process {process.pid} on {socket.gethostname()} since 20")
     assert told.endswith("wait for it, stop it, or work in another directory")
     assert caught.value.holder is not None
-    assert not caught.value.holder.gone
-    end(process)
+    assert caught.value.holder.gone
     with locked(lock):
         pass
     assert lock.read_text() == ""
@@ -61,9 +59,8 @@ def test_another_process_is_refused_and_told_who_is_there(tmp_path: Path) -> Non
 
 def test_a_killed_process_holds_nothing(tmp_path: Path) -> None:
     lock = tmp_path / "run.lock"
-    process = holding(lock)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with holding(lock) as process:
+        process.send_signal(signal.SIGKILL)
     left = Holder(**json.loads(lock.read_text()))
     assert left.pid == process.pid
     assert left.gone

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -182,8 +184,17 @@ _reports: SimpleQueue[tuple[int, int]] | None = None
 
 def _prepare(reports: SimpleQueue[tuple[int, int]]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent ends its workers
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     global _reports  # noqa: PLW0603 - a worker process has one
     _reports = reports
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would work on, and then wait for ever for somebody to take what it found."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _in_worker(settings: StudySettings, job: StackJob, directory: Path, number: int) -> list[Row]:

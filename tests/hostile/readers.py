@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ import numpy as np
 from nser.experience.files import load_trajectories, save_trajectories
 from nser.induce.cassette import Call, Cassette, Reply
 from nser.replay import ArrayBuffer, ReplayIndex, preset
+from nser.report.page import write_report
 from nser.rollouts import RolloutStore, read_rollouts, write_rollouts
 from nser.rules.parse import parse_rules
 from nser.rules.store import Provenance, Retired, RuleSet, beside_of, load_rules, load_written, save_rules
@@ -46,18 +47,17 @@ class Reader:
     damage: Mutation
     read: Callable[[Path], Any]
     examples: int = 60
-    also: tuple[type[Exception], ...] = field(default=())  # errors that tell of the call, not of the file
 
     def files(self) -> Files:
         """The whole files by their names, made once."""
-        return _made(self)
+        return _made(self.make)
 
 
 @cache
-def _made(reader: Reader) -> Files:
+def _made(make: Callable[[Path], None]) -> Files:
     with TemporaryDirectory() as made:
         folder = Path(made)
-        reader.make(folder)
+        make(folder)
         return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
@@ -156,11 +156,13 @@ def _run(folder: Path) -> None:
 
 
 def _read_run(folder: Path) -> None:
-    from nser.report.page import render
-
     run = RunDirectory.open(folder / "run")
-    render(run)
+    run.settings()
     run.rewind(200, 1)
+
+
+def _read_page(folder: Path) -> None:
+    write_report(RunDirectory.open(folder / "run"))
 
 
 def _read_checkpoint(folder: Path) -> None:
@@ -199,8 +201,9 @@ READERS = (
     Reader("store", _store, "store.npz", damaged_archive, _read_store, 150),
     Reader("rollouts", _rollouts, "r.jsonl", damaged_json, lambda f: list(read_rollouts(f / "r.jsonl"))),
     Reader("cassette", _cassette, f"{CALL.key}.json", damaged_json, lambda f: Cassette(f).find(CALL)),
-    Reader("config", _run, "run/config.json", damaged_json, _read_run, 40),
-    Reader("metrics", _run, "run/metrics.jsonl", damaged_json, _read_run, 40),
+    Reader("config", _run, "run/config.json", damaged_json, _read_run),
+    Reader("metrics", _run, "run/metrics.jsonl", damaged_json, _read_run),
+    Reader("page", _run, "run/metrics.jsonl", damaged_json, _read_page, 4),
     Reader("checkpoint", _run, "run/checkpoint/state.npz", damaged_archive, _read_checkpoint, 60),
     Reader("study", _study, "study.json", damaged_json, _read_study, 40),
     Reader("cells", _study, "evaluations.jsonl", damaged_json, _read_study, 40),

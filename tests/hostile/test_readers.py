@@ -60,8 +60,7 @@ def test_a_damaged_file_is_read_or_refused_in_a_sentence(reader: Reader) -> None
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
 def test_a_file_is_cut_anywhere(reader: Reader) -> None:
     whole = reader.files()[reader.target]
-    step = max(1, len(whole) // reader.examples)
-    for length in range(0, len(whole), step):
+    for length in range(0, len(whole), max(1, len(whole) // reader.examples)):
         read(reader, whole[:length])
 
 

@@ -8,6 +8,10 @@ OWN_ENVIRONMENT = (
     "An environment of your own must be registered with gymnasium first; 'module:Name-v0' imports the module "
     "that does so"
 )
+OWN_MODULE = (
+    "What stands before the colon is a module that Python must find: install it, or put its folder into PYTHONPATH, as "
+    "in `PYTHONPATH=. nser …`"
+)
 
 
 class UnknownEnvironmentError(NserError, ValueError):

@@ -18,7 +18,7 @@ import gymnasium
 from gymnasium import spaces
 
 from nser.envs.automatic import automatic_vocabulary
-from nser.envs.errors import UnknownEnvironmentError
+from nser.envs.errors import OWN_MODULE, UnknownEnvironmentError
 from nser.envs.known import KNOWN, Known
 from nser.envs.symbolic import IN_WORDS, find, register_envs, usual_ids
 from nser.envs.toy_text import MAPS
@@ -64,7 +64,9 @@ def make_env(env_id: str, **kwargs: Any) -> gymnasium.Env[Any, Any]:
         return gymnasium.make(env_id, **kwargs)
     except gymnasium.error.DependencyNotInstalled as error:
         raise UnknownEnvironmentError(env_id, str(error), advice="") from error
-    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        raise UnknownEnvironmentError(env_id, _first_sentence(error), advice=OWN_MODULE) from error
+    except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv) as error:
         raise UnknownEnvironmentError(env_id, _first_sentence(error), _nearest(env_id)) from error
     except gymnasium.error.Error as error:
         if env_id.rpartition(":")[2] in gymnasium.registry:

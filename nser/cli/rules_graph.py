@@ -45,17 +45,12 @@ def command(
     if output is None and not as_json:
         print(mermaid(rules, found), end="")
     elif output is not None:
-        try:
-            if output.suffix == ".mmd":
-                write_text(output, mermaid(rules, found))
-            else:
-                from nser.cli.rules_picture import draw
+        if output.suffix == ".mmd":
+            write_text(output, mermaid(rules, found))
+        else:
+            from nser.report.rule_picture import draw
 
-                draw(output, rules, found)
-        except OSError as error:
-            raise InputError(
-                f"can't write {output}: {error.strerror or error}; expected a place to write to"
-            ) from error
+            draw(output, rules, found)
     if as_json:
         print_json({"rules": [rule.name for rule in rules], "edges": [edge.as_dict() for edge in found]})
     elif output is not None:

@@ -1,91 +1,137 @@
-"""The pictures of a report, as SVG text that stands inside the page."""
+"""What changed while a run went on, drawn over environment steps."""
 
 from __future__ import annotations
 
-import io
 from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+
+from nser.report.drawing import COLOURS, REST, SMALL, chart, inline, legend, over_steps
 
 Line = dict[str, Any]
 SHOWN_RULES = 8  # colours that an eye tells apart; the rest is drawn as one
-COLOURS = ("#2f6db3", "#d9822b", "#3a9463", "#b5485d", "#7a5aa6", "#8c6d46", "#c05ba1", "#5d7f8c")
-STYLE: Any = {
-    "svg.fonttype": "none",  # text stays text: searchable, and in the reader's font
-    "svg.hashsalt": "nser",  # the same run gives the same page
-    "font.family": "sans-serif",
-    "font.size": 11,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-}
 
 
 def learning_curve(metrics: list[Line]) -> str:
     """Training and greedy success over steps, or the return where the environment knows no success."""
-    train = [line for line in metrics if line["kind"] == "train"]
-    greedy = [line for line in metrics if line["kind"] in ("eval", "done") and "mean_return" in line]
-    key = "success" if any(line.get("success") is not None for line in train + greedy) else "mean_return"
-    figure, axes = _axes()
-    _line(axes, train, key, label="training, last 100 episodes", color=COLOURS[0], alpha=0.6)
+    train, greedy = of_kind(metrics, "train"), of_kind(metrics, "eval", "done")
+    key = "success" if knows_success(metrics) else "mean_return"
+    figure, axes = chart()
+    _line(axes, train, key, label="training, last 100 episodes", color=COLOURS[0])
     _line(axes, greedy, key, label="greedy, fresh episodes", color=COLOURS[1], marker="o", markersize=5)
     for line in metrics:
         if line["kind"] == "rules" and line["kept"]:
-            axes.axvline(line["step"], color=COLOURS[2], alpha=0.8, linestyle=":", label="first rules")
+            axes.axvline(line["step"], color=COLOURS[2], linestyle=":", label="first rules")
             break
     if key == "success":
         axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("success" if key == "success" else "return")
-    return _finish(figure, axes, "Learning curve: success over environment steps")
+    over_steps(axes)
+    legend(axes)
+    return inline(figure, "learning", f"Learning curve: {axes.get_ylabel()} over environment steps")
 
 
-def owed_over_time(metrics: list[Line]) -> str | None:
-    """Stacked share of the draws that is owed to each rule; None for a run without rules in its replay."""
-    lines = [line for line in metrics if line["kind"] == "train" and line.get("owed")]
+def small_curves(metrics: list[Line]) -> list[tuple[str, str]]:
+    """(heading, picture) of return, loss, exploration and speed; a curve without a point is left out."""
+    train = of_kind(metrics, "train")
+    drawn = []
+    if knows_success(metrics):
+        drawn.append(("Return", _single(train, "mean_return", "return", "mean of 100 episodes")))
+    drawn.append(("Loss", _single(train, "loss", "loss", "last batch", log=True)))
+    drawn.append(("Exploration", _exploration(train)))
+    drawn.append(("Speed", _single(speeds(train), "speed", "speed", "steps a second")))
+    return [(heading, picture) for heading, picture in drawn if picture is not None]
+
+
+def diversity_curves(metrics: list[Line]) -> list[tuple[str, str]]:
+    """(heading, picture) of how varied batches were over time."""
+    train = of_kind(metrics, "train")
+    drawn = [
+        ("Effective sample size", _single(train, "effective_size", "effective", "transitions")),
+        ("Different episodes in a batch", _single(train, "batch_episodes", "varied", "episodes, newest batch")),
+    ]
+    return [(heading, picture) for heading, picture in drawn if picture is not None]
+
+
+def shares_over_time(metrics: list[Line], key: str, name: str, title: str) -> str | None:
+    """Stacked shares of each rule, `key` being `owed` or `firing`; None for a run without rules in its replay."""
+    lines = [line for line in of_kind(metrics, "train") if line.get(key)]
     if not lines:
         return None
     totals: dict[str, float] = defaultdict(float)
     for line in lines:
-        for rule, share in line["owed"].items():
+        for rule, share in line[key].items():
             totals[rule] += share
     named = sorted(totals, key=lambda rule: -totals[rule])[:SHOWN_RULES]
-    steps = [line["step"] for line in lines]
-    stacks = [[line["owed"].get(rule, 0.0) for line in lines] for rule in named]
-    labels = list(named)
+    stacks = [[line[key].get(rule, 0.0) for line in lines] for rule in named]
+    labels, colours = list(named), list(COLOURS[: len(named)])
     if len(totals) > len(named):
-        stacks.append([sum(s for r, s in line["owed"].items() if r not in named) for line in lines])
+        stacks.append([sum(s for r, s in line[key].items() if r not in named) for line in lines])
         labels.append("all others")
-    figure, axes = _axes()
-    axes.stackplot(steps, stacks, labels=labels, colors=[*COLOURS[: len(named)], "#bbbbbb"], alpha=0.85)
-    axes.set_ylabel("share of draws")
+        colours.append(REST)
+    figure, axes = chart()
+    axes.stackplot([line["step"] for line in lines], stacks, labels=labels, colors=colours, alpha=0.85)
     axes.set_ylim(0, max(0.05, 1.1 * max(sum(column) for column in zip(*stacks, strict=True))))
-    return _finish(figure, axes, "Share of draws owed to each rule", outside=True)
+    axes.set_ylabel("share")
+    over_steps(axes)
+    legend(axes, outside=True)
+    return inline(figure, name, title)
 
 
-def _axes() -> tuple[Figure, Axes]:
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 3.6), layout="constrained")
-        return figure, figure.subplots()
+def speeds(train: Sequence[Line]) -> list[Line]:
+    """Steps a second between two lines of the metrics."""
+    found = []
+    for before, line in pairwise(train):
+        seconds = line.get("seconds", 0.0) - before.get("seconds", 0.0)
+        if seconds > 0:
+            found.append({"step": line["step"], "speed": (line["step"] - before["step"]) / seconds})
+    return found
 
 
-def _line(axes: Axes, lines: list[Line], key: str, **style: Any) -> None:
+def of_kind(metrics: list[Line], *kinds: str) -> list[Line]:
+    """The lines of these kinds."""
+    return [line for line in metrics if line["kind"] in kinds]
+
+
+def knows_success(metrics: list[Line]) -> bool:
+    """Whether episodes of the environment succeed or fail."""
+    return any(line.get("success") is not None for line in of_kind(metrics, "train", "eval", "done"))
+
+
+def _exploration(train: list[Line]) -> str | None:
+    figure, axes = chart(SMALL)
+    if not _line(axes, train, "epsilon", label="ε", color=COLOURS[0]):
+        return None
+    guided = [
+        {"step": line["step"], "share": (line["guided"] - before["guided"]) / (line["asked"] - before["asked"])}
+        for before, line in pairwise(train)
+        if "guided" in line and "guided" in before and line["asked"] > before["asked"]
+    ]
+    _line(axes, guided, "share", label="of these by rules", color=COLOURS[2])
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_ylabel("share of actions")
+    over_steps(axes)
+    legend(axes)
+    return inline(figure, "exploration", "Share of random actions, and share of these that rules chose")
+
+
+def _single(lines: list[Line], key: str, name: str, unit: str, *, log: bool = False) -> str | None:
+    figure, axes = chart(SMALL)
+    if not _line(axes, lines, key, color=COLOURS[0]):
+        return None
+    if log and all(line[key] > 0 for line in lines if line.get(key) is not None):
+        axes.set_yscale("log")
+    axes.set_ylabel(unit)
+    over_steps(axes)
+    return inline(figure, name, f"{key.replace('_', ' ')} over environment steps")
+
+
+def _line(axes: Axes, lines: list[Line], key: str, **style: Any) -> bool:
+    """Draw what is known of `key`, and say whether anything is."""
     points = [(line["step"], line[key]) for line in lines if line.get(key) is not None]
     if points:
         axes.plot(*zip(*points, strict=True), **style)
-
-
-def _finish(figure: Figure, axes: Axes, title: str, *, outside: bool = False) -> str:
-    axes.set_xlabel("environment steps")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")
-    if axes.get_legend_handles_labels()[1]:
-        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if outside else {"loc": "best"}
-        axes.legend(frameon=False, **place)
-    stream = io.StringIO()
-    with mpl.rc_context(STYLE):
-        figure.savefig(stream, format="svg", metadata={"Date": None, "Title": title})
-    text = stream.getvalue()
-    return text[text.index("<svg") :]
+    return bool(points)

@@ -2,51 +2,113 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from nser.errors import NserError
 from nser.files import write_text
-from nser.report.curves import learning_curve, owed_over_time
-from nser.rules.print_english import english
-from nser.rules.printer import print_rule
+from nser.jsons import read_json
+from nser.report.ages import ages
+from nser.report.cost import calls_of, costs_of
+from nser.report.curves import Line, diversity_curves, learning_curve, of_kind, small_curves
+from nser.report.replayed import Spread, Stored, items_sheet, spread_of
+from nser.report.rules import RulesPart
+from nser.report.sheets import Sheet
 from nser.rules.store import RuleSet
 from nser.runs.directory import RunDirectory
+from nser.runs.errors import RunError
+from nser.runs.explain import stored_buffer
+
+
+@dataclass(frozen=True)
+class ReplayPart:
+    """What the page shows of the last checkpoint's buffer; `pictures` are (heading, SVG element)."""
+
+    step: int
+    spread: Spread
+    items: Sheet
+    pictures: tuple[tuple[str, str], ...]
 
 
 def write_report(run: RunDirectory) -> Path:
-    """Write `report.html` of a run and return its path. Raises `RunError` for a run that can't be read."""
-    write_text(run.report, render(run))
+    """Write `report.html` of a run and return its path.
+
+    Raises `RunError` for a run that can't be read, or whose metrics hold what nser never wrote, and `WriteError`.
+    """
+    try:
+        page = render(run)
+    except NserError:
+        raise
+    except Exception as error:  # of figures that somebody made up, every part of the page fails in a way of its own
+        said = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        raise RunError(
+            run.metrics, f"can't draw what {run.metrics} holds ({said}); expected lines as `nser train` writes them"
+        ) from error
+    write_text(run.report, page)
     return run.report
 
 
 def render(run: RunDirectory) -> str:
-    """The page as text."""
+    """The page as text. What a checkpoint would tell is left out, with the reason, where there is none."""
     settings = run.settings()
     metrics = run.read_metrics()
-    ruleset = run.newest_rules() if settings.uses_rules else None
-    environment = Environment(
+    stored, missing = _stored(run, run.newest_rules() if settings.uses_rules else None)
+    signature = stored.vocabulary.signature if stored else None
+    rules = RulesPart.of(run, metrics, signature) if settings.uses_rules else None
+    config = read_json(run.config)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=f"{settings.env} · {settings.replay}",
+            run=run.path.name,
+            settings=settings.model_dump(mode="json"),
+            versions=config.get("versions", {}),
+            command=config.get("command", ""),
+            cards=_cards(metrics, rules),
+            curve=learning_curve(metrics),
+            curves=small_curves(metrics),
+            rules=rules,
+            replay=_replay(stored, metrics) if stored else None,
+            missing=missing,
+            costs=costs_of(metrics),
+            calls=calls_of(run),
+        )
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
         loader=PackageLoader("nser.report", "."),
         autoescape=select_autoescape(),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html").render(
-        title=f"{settings.env} · {settings.replay}",
-        settings=settings.model_dump(mode="json"),
-        cards=_cards(metrics, ruleset),
-        curve=learning_curve(metrics),
-        owed=owed_over_time(metrics),
-        rules=_rules(ruleset, _last(metrics, "train").get("owed") or {}),
-        version=ruleset.version if ruleset else None,
-        inductions=[line for line in metrics if line["kind"] == "rules"],
-        run=run.path.name,
-    )
 
 
-def _cards(metrics: list[dict[str, Any]], ruleset: RuleSet | None) -> list[tuple[str, str, str]]:
+def _stored(run: RunDirectory, ruleset: RuleSet | None) -> tuple[Stored | None, str]:
+    """The buffer of the last checkpoint, or why there is none to show."""
+    if not run.checkpoint.exists():
+        return None, "the run has not written a checkpoint yet"
+    try:
+        buffer, vocabulary = stored_buffer(run)
+    except NserError as error:
+        return None, str(error)
+    if not len(buffer.index):
+        return None, "the buffer of the last checkpoint is empty"
+    return Stored.of(buffer, vocabulary, ruleset), ""
+
+
+def _replay(stored: Stored, metrics: list[Line]) -> ReplayPart:
+    pictures = [("Ages", ages(stored.explained)), *diversity_curves(metrics)]
+    return ReplayPart(stored.buffer.index.clock, spread_of(stored), items_sheet(stored), tuple(pictures))
+
+
+def _cards(metrics: list[Line], rules: RulesPart | None) -> list[tuple[str, str, str]]:
     """(figure, what it is, note) for the head of the page."""
     train, done = _last(metrics, "train"), _last(metrics, "done")
     cards = []
@@ -54,33 +116,15 @@ def _cards(metrics: list[dict[str, Any]], ruleset: RuleSet | None) -> list[tuple
         cards.append((f"{100 * done['success']:.0f} %", "greedy success", f"{done['episodes']} fresh episodes"))
     if done.get("mean_return") is not None:
         cards.append((f"{done['mean_return']:.3g}", "greedy return", f"{done['mean_length']:.0f} steps an episode"))
-    if ruleset is not None:
-        cards.append((str(len(ruleset.rules)), "rules in force", f"version {ruleset.version}"))
+    if rules is not None:
+        cards.append((str(len(rules.in_force.rows)), "rules in force", f"version {rules.version}"))
         share = train.get("rule_share") or 0.0
         cards.append((f"{100 * share:.0f} %", "of draws owed to rules", "at the end"))
-    newest = metrics[-1] if metrics else {}
     took = (done or train).get("seconds")
     if took is not None:
-        cards.append((f"{took:.0f} s", "wall clock", f"{newest['step']:,} steps"))
+        cards.append((f"{took:.0f} s", "wall clock", f"{metrics[-1]['step']:,} steps"))
     return cards
 
 
-def _rules(ruleset: RuleSet | None, owed: dict[str, float]) -> list[dict[str, Any]]:
-    rows = []
-    for rule in ruleset.rules if ruleset else ():
-        found = ruleset.provenance.get(rule.name) if ruleset else None
-        rows.append(
-            {
-                "name": rule.name,
-                "text": print_rule(rule),
-                "english": english(rule),
-                "weight": rule.weight,
-                "owed": owed.get(rule.name),
-                "figures": found,
-            }
-        )
-    return rows
-
-
-def _last(metrics: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    return next((line for line in reversed(metrics) if line["kind"] == kind), {})
+def _last(metrics: list[Line], kind: str) -> dict[str, Any]:
+    return next(reversed(of_kind(metrics, kind)), {})

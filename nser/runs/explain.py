@@ -17,9 +17,10 @@ from nser.rules.printer import print_formula
 from nser.rules.store import RuleSet
 from nser.rules.syntax import Rule
 from nser.rules.walk import conjuncts
-from nser.runs.archive import read_archive
+from nser.runs.archive import fitting, read_archive
 from nser.runs.directory import RunDirectory
-from nser.runs.session import Session
+from nser.runs.environment import training_env
+from nser.runs.session import Session, law_of
 
 
 class SlotRangeError(NserError, IndexError):
@@ -86,8 +87,27 @@ def stored_run(run: RunDirectory) -> Session:
     """
     state = read_archive(run.checkpoint)
     session = Session(run.settings())
-    session.buffer.load_state(state["session"]["buffer"])
+    with fitting(run.checkpoint):
+        session.buffer.load_state(state["session"]["buffer"])
     return session
+
+
+def stored_buffer(run: RunDirectory) -> tuple[IndexedReplayBuffer, Vocabulary]:
+    """The buffer of a run's last checkpoint without an agent, and the vocabulary of its environment.
+
+    Raises `CheckpointError` where there is none that can be read.
+    """
+    state = read_archive(run.checkpoint)
+    settings = run.settings()
+    env = training_env(settings.env, settings.seed)
+    buffer = IndexedReplayBuffer(
+        settings.buffer_size, env.observation_space, env.action_space, "cpu", settings.n_envs, law=law_of(settings)
+    )
+    with fitting(run.checkpoint):
+        buffer.load_state(state["session"]["buffer"])
+    vocabulary = vocabulary_of(env)
+    env.close()
+    return buffer, vocabulary
 
 
 def explain_slot(session: Session, ruleset: RuleSet, slot: int) -> TransitionExplanation:
@@ -108,10 +128,10 @@ def explain_slot(session: Session, ruleset: RuleSet, slot: int) -> TransitionExp
     row, env = divmod(slot, buffer.n_envs)
     return TransitionExplanation(
         slot=slot,
-        action=_action(buffer, vocabulary, row, env),
+        action=action_of(buffer, vocabulary, row, env),
         reward=float(buffer.rewards[row, env]),
         ended=bool(buffer.dones[row, env]),
-        facts=_facts(steps, place, vocabulary),
+        facts=facts_of(steps, place, vocabulary),
         law=buffer.index.explain([slot]).rows()[0],
         uniform=1 / len(buffer.index),
         score=float(evaluator(steps)[place]),
@@ -136,7 +156,7 @@ def explain_row(trajectories: Trajectories, vocabulary: Vocabulary, ruleset: Rul
         step=row - int(trajectories.starts[episode]),
         action=vocabulary.actions[int(taken)] if vocabulary.actions else str(taken.tolist()),
         reward=float(trajectories.rewards[row]),
-        facts=_facts(steps, place, vocabulary),
+        facts=facts_of(steps, place, vocabulary),
         score=float(evaluator(steps)[place]),
         firings=_firings(evaluator, vocabulary, steps, place),
     )
@@ -165,12 +185,14 @@ def _literals(rule: Rule, vocabulary: Vocabulary, steps: Steps, place: int) -> t
     return tuple((print_formula(part), float(degrees[place, i])) for i, part in enumerate(parts))
 
 
-def _action(buffer: IndexedReplayBuffer, vocabulary: Vocabulary, row: int, env: int) -> str:
+def action_of(buffer: IndexedReplayBuffer, vocabulary: Vocabulary, row: int, env: int) -> str:
+    """The name of the action that was taken in a row of an environment."""
     taken = buffer.actions[row, env]
     return vocabulary.actions[int(taken[0])] if vocabulary.actions else str(taken.tolist())
 
 
-def _facts(steps: Steps, place: int, vocabulary: Vocabulary) -> dict[str, float]:
+def facts_of(steps: Steps, place: int, vocabulary: Vocabulary) -> dict[str, float]:
+    """The observation at a step: the name of each number, and the number."""
     values = steps.observations[place].tolist()
     names = vocabulary.features or tuple(f"x{i}" for i in range(len(values)))
     return {name: round(value, 6) for name, value in zip(names, values, strict=False)}

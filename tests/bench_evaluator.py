@@ -116,7 +116,7 @@ class _Column:
 
 def ltn_scores(parts: list[Above], rows: Tensor, expert: bool) -> Tensor:
     """[T] the same scores by LTNtorch."""
-    import ltn  # type: ignore[import-not-found]
+    import ltn
 
     both = ltn.Connective(ltn.fuzzy_ops.AndProd())
     either = ltn.Connective(ltn.fuzzy_ops.OrProbSum())

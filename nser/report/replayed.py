@@ -58,7 +58,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Spread:
-    """How draws spread over `items` of `episodes`: as over `effective` alike items, half of them over `half` episodes."""
+    """Draws spread over `items` of `episodes` as over `effective` alike items; half of them over `half` episodes."""
 
     items: int
     effective: float

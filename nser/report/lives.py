@@ -24,5 +24,6 @@ def time_line(lives: Sequence[Life], last_step: int) -> str | None:
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlim(0, max(last_step, 1) * 1.01)
     axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
     over_steps(axes)
     return inline(figure, "lives", "Time line of the rules: from which step to which each was in force")

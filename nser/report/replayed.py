@@ -141,11 +141,12 @@ def _why(explained: Explanation, place: int, rule: str, rank: float) -> str:
     """The factors in words: error, rules, age."""
     told = []
     if explained.signal.max() > explained.signal.min():
-        told.append(f"its error is larger than {100 * rank:.0f} % of the others'")
+        largest = bool(explained.signal[place] == explained.signal.max())
+        new = "its error counts as the largest, as every new item's does"
+        told.append(new if largest else f"its error is larger than {100 * rank:.0f} % of all")
     owed = float(explained.rule_share[place])
     if owed >= 0.005:
-        by = f"rule {rule}" if rule else "its score"
-        told.append(f"{by} makes it {1 / max(1 - owed, 1e-9):.1f} times as likely")
+        told.append(f"{'its rule' if rule else 'its score'} makes it {1 / max(1 - owed, 1e-9):.1f} times as likely")
     decay = float(explained.decay[place])
     if decay < 0.995:
         told.append(f"its age leaves {100 * decay:.0f} % of its priority")

@@ -43,9 +43,3 @@ def run(command: str, folder: Path, **environment: str) -> str:
     done = subprocess.run(["sh", "-c", command], cwd=folder, env=given, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
-
-
-def links(page: Path) -> list[str]:
-    """Relative links of a page, without their places within it."""
-    found = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    return [link for link in found if not link.startswith("http")]

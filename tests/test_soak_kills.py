@@ -22,7 +22,7 @@ def test_a_study_that_is_killed_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("event", (2, 4))
+@pytest.mark.parametrize("event", [2, 4])
 def test_a_run_that_is_killed_while_it_begins_can_begin_again(tmp_path: Path, event: int) -> None:
     """Its first file operations make the folder, the lock and the configuration."""
     path = tmp_path / "run"

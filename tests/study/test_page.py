@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from nser.study.errors import NoResultsError, NoStudyError
 from nser.study.outputs import write_outputs
+from tests.browser import browser, needs_browser
 from tests.study.rows import sample, study
 
 LEVELS = {"uniform": 0.3, "per": 0.3, "induced": 0.9}
@@ -106,18 +105,16 @@ def test_no_study_and_an_empty_one_are_said_in_words(tmp_path: Path) -> None:
         write_outputs(study(tmp_path / "empty", []))
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
-def test_a_browser_sorts_the_table(made: Path, tmp_path: Path) -> None:
-    probe = """<script>
-      const table = document.querySelector("table.sortable");
-      const names = () => [...table.tBodies[0].rows].map((row) => row.cells[1].textContent).join();
-      table.tHead.rows[0].cells[1].querySelector("button").click();
-      const up = names();
-      table.tHead.rows[0].cells[1].querySelector("button").click();
-      document.title = up + " then " + names();
-    </script></body>"""
-    page = tmp_path / "probe.html"
-    page.write_text((made / "index.html").read_text().replace("</body>", probe))
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", f"--user-data-dir={tmp_path}/u"]
-    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, check=True, timeout=60)
-    assert "<title>induced,per,uniform then uniform,per,induced</title>" in done.stdout
+@needs_browser
+def test_a_browser_sorts_the_table_and_its_console_is_silent(made: Path, tmp_path: Path) -> None:
+    names = (
+        "[...document.querySelector('table.sortable').tBodies[0].rows].map((row) => row.cells[1].textContent).join()"
+    )
+    with browser(tmp_path) as chrome:
+        page = chrome.open(made / "index.html")
+        found = []
+        for _ in range(2):
+            page.press("table.sortable th:nth-child(2) button", "Enter")
+            found.append(page.run(names))
+        assert found == ["induced,per,uniform", "uniform,per,induced"]
+        assert page.complaints() == []

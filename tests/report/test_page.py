@@ -14,7 +14,7 @@ from nser.report.curves import speeds
 from nser.report.page import render
 from nser.report.sheets import Cell, Column, Row, Sheet, number
 from nser.runs.directory import RunDirectory
-from tests.report.runs import made_up, metrics_line
+from tests.report.runs import made_up, metrics_line, ruleset
 
 COST = {"environment": 1.0, "acting": 2.0, "learning": 5.0, "scoring": 0.0, "models": 4.0}
 
@@ -82,6 +82,19 @@ def test_a_rule_file_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
     (run.rules / "0002.rules").write_bytes(b"\0")
     (run.rules / "0002.json").unlink()
     assert "could not be read and are left out: 1." in render(run)
+
+
+def test_the_graph_says_special_cases_and_opposites_in_words_and_leads_to_their_rules(tmp_path: Path) -> None:
+    run = made_up(tmp_path / "run")
+    general, special = "facing(t, key)", "facing(t, key) & carrying(t)"
+    said = {"wide": f"{general} -> good(t)", "narrow": f"{special} -> good(t)", "against": f"{general} -> ~good(t)"}
+    run.save_rules(ruleset(5, *(f"rule {name}: forall t in step: {text}" for name, text in said.items())))
+    text = render(run)
+    assert "<li>narrow is a special case of wide</li>" in text
+    assert "<li>wide and against claim opposite things that can hold at once</li>" in text
+    for name in said:
+        assert f'href="#rule-{name}"' in text
+        assert f'id="rule-{name}"' in text
 
 
 def test_names_and_commands_are_no_html(tmp_path: Path) -> None:

@@ -98,7 +98,14 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_no_child_process_inherits_the_lock(tmp_path: Path) -> None:
     lock = tmp_path / "run.lock"
     with locked(lock):
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+        child = subprocess.Popen(
+            [sys.executable, "-c", "print(flush=True); input()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            close_fds=False,
+        )
+        assert child.stdout is not None
+        child.stdout.readline()  # until it runs a program of its own, a forked process is this one twice
     with locked(lock):
         pass
     child.communicate(b"\n")

@@ -191,6 +191,12 @@ class ReplayIndex:
         with self._lock:
             return self._items.generation[slots_of(slots, self.capacity)]
 
+    @property
+    def oldest_slot(self) -> int:
+        """Slot of the oldest eligible item; where there is none, the slot that is filled next."""
+        with self._lock:
+            return self._items.tail
+
     def live_slots(self) -> Ints:
         """The slots of all eligible items, oldest first."""
         with self._lock:

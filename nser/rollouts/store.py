@@ -261,7 +261,7 @@ class RolloutStore:
             self._drawing = other._drawing
             self._drawing.rng.bit_generator.state, self._drawing.lagging = others["rng"], others["lagging"]
             self._keys = set(rows["key"][live].tolist()) - {NO_KEY}
-            self._oldest = int(live[0]) if len(live) else 0
+            self._oldest = self._index.oldest_slot
             self._started = others["started"]
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -208,3 +208,18 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
         store.save(path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["store.npz"]
+
+
+def test_a_store_that_was_emptied_by_age_goes_on_in_the_slot_where_it_stood() -> None:
+    store = RolloutStore(StoreSettings(capacity=3, law=preset("uniform", max_age=2)), shard_bytes=64)
+    store.admit([random_rollout(np.random.default_rng(0), 0)])
+    store.advance(3)
+    assert len(store) == 0
+    other = RolloutStore(store.settings, shard_bytes=64)
+    other.load_state_dict(store.state_dict())
+    rng = np.random.default_rng(1)
+    for count in (3, 1, 2):
+        other.admit([random_rollout(rng, 3) for _ in range(count)])
+        assert len(other.rollouts(other.live_slots())) == 3
+    other.advance(6)
+    assert other.metrics().bytes == 0

@@ -15,6 +15,7 @@ from nser.replay.index import ReplayIndex
 from nser.replay.law import Law
 from nser.replay.presets import preset
 from nser.replay.types import Bools, Ints
+from nser.states import write_state
 
 DATA = "data."  # what the names of the buffer's own arrays begin with in a state, beside those of the index
 
@@ -205,7 +206,7 @@ class ArrayBuffer:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write ``state_dict`` to an npz file without pickle, whole or not at all."""
-        checkpoint.write(self.state_dict(), path)
+        write_state(self.state_dict(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "ArrayBuffer":

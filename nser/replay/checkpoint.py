@@ -7,19 +7,17 @@ the order of writing, so they are made anew.
 
 import json
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nser.arrays import read_arrays
-from nser.files import atomic_path
 from nser.jsons import parse_json
 from nser.replay.errors import CheckpointError
 from nser.replay.forest import Forest
 from nser.replay.items import Items
 from nser.replay.law import Law
 from nser.replay.types import Floats, Ints
+from nser.states import read_state
 
 FORMAT = "nser.replay.index"
 VERSION = 1
@@ -109,29 +107,18 @@ def law_of(state: dict[str, Any]) -> Law:
         raise CheckpointError("law", state.get("law"), f"the text of Law.to_dict ({error})") from error
 
 
-def write(state: dict[str, Any], path: str | PathLike[str]) -> None:
-    """Write a state as npz without pickle: beside ``path`` first, then renamed over it."""
-    target = Path(path)
-    arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-    scalars = {name: value for name, value in state.items() if name not in arrays}
-    with atomic_path(target) as beside, beside.open("wb") as file:
-        # savez takes any name for an array; the stub thinks that one might be its flag allow_pickle.
-        np.savez(file, scalars=np.array(json.dumps(scalars)), **arrays)  # type: ignore[arg-type]
-
-
 def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """The state that ``write`` wrote, unchecked; raises ``CheckpointError`` for any other file."""
+    """The state that ``write_state`` wrote, unchecked; raises ``CheckpointError`` for any other file."""
     try:
-        state: dict[str, Any] = dict(read_arrays(Path(path)))
-        scalars = parse_json(str(state.pop("scalars")))
+        arrays, scalars = read_state(path)
     except (ValueError, KeyError) as error:
         raise CheckpointError("file", str(path), f"an npz written by ReplayIndex.save ({error})") from error
     if not isinstance(scalars, dict) or not isinstance(scalars.get("capacity"), int):
         raise CheckpointError("capacity", scalars, "a JSON object with an integer capacity")
-    most = most_slots(state.get("birth"))
+    most = most_slots(arrays.get("birth"))
     if scalars["capacity"] > most:
         raise CheckpointError("capacity", scalars["capacity"], f"at most {most:,} in a file with as few items")
-    return {**state, **scalars}
+    return {**arrays, **scalars}
 
 
 def most_slots(filled: object) -> int:

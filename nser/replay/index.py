@@ -20,6 +20,7 @@ from nser.replay.law import Law, value_at
 from nser.replay.schedule import Schedule
 from nser.replay.sum_tree import kernels
 from nser.replay.types import Floats, Ints
+from nser.states import write_state
 
 OWN_COUNTS = ("clock", "stale_updates", "stale_relations")
 
@@ -234,7 +235,7 @@ class ReplayIndex:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write ``state_dict`` to an npz file without pickle, whole or not at all."""
-        checkpoint.write(self.state_dict(), path)
+        write_state(self.state_dict(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "ReplayIndex":

@@ -8,14 +8,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nser.arrays import read_arrays
-from nser.files import atomic_path
 from nser.jsons import parse_json
 from nser.replay import CheckpointError, ReplayIndex
 from nser.replay.checkpoint import most_slots
@@ -24,6 +21,7 @@ from nser.rollouts.errors import StoreStateError
 from nser.rollouts.metrics import Counters
 from nser.rollouts.settings import StoreSettings
 from nser.rollouts.shards import WORD, Shards
+from nser.states import read_state
 
 FORMAT = "nser.rollouts.store"
 VERSION = 1
@@ -147,25 +145,15 @@ def _saved_shards(state: dict[str, Any]) -> dict[int, NDArray]:
     return saved
 
 
-def write(state: dict[str, Any], path: str | PathLike[str]) -> None:
-    """Write a state as npz without pickle: beside ``path`` first, then renamed over it."""
-    arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
-    scalars = {name: value for name, value in state.items() if name not in arrays}
-    with atomic_path(Path(path)) as beside, beside.open("wb") as file:
-        # savez takes any name for an array; the stub thinks that one might be its flag allow_pickle.
-        np.savez(file, scalars=np.array(json.dumps(scalars)), **arrays)  # type: ignore[arg-type]
-
-
 def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """The state that ``write`` wrote, unchecked; raises ``StoreStateError`` for any other file, or half of one."""
+    """The state that ``write_state`` wrote, unchecked; raises ``StoreStateError`` for any other or cut file."""
     try:
-        state: dict[str, Any] = dict(read_arrays(Path(path)))
-        scalars = parse_json(str(state.pop("scalars")))
+        arrays, scalars = read_state(path)
     except (ValueError, KeyError) as error:
         raise StoreStateError("file", str(path), f"a whole npz written by RolloutStore.save ({error})") from error
     if not isinstance(scalars, dict):
         raise StoreStateError("scalars", scalars, "a JSON object")
-    return {**state, **scalars}
+    return {**arrays, **scalars}
 
 
 def check_sizes(state: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from nser.rollouts.presets import store_preset
 from nser.rollouts.record import Rollout
 from nser.rollouts.settings import StoreSettings
 from nser.rollouts.shards import Shards
+from nser.states import write_state
 
 SHARD_BYTES = 2**26
 
@@ -267,7 +268,7 @@ class RolloutStore:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the state to an npz file without pickle, whole or not at all."""
         with self._lock:
-            checkpoint.write(self._state(), path)
+            write_state(self._state(), path)
 
     @classmethod
     def load(cls, path: str | PathLike[str], directory: str | PathLike[str] | None = None) -> RolloutStore:

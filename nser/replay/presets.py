@@ -6,12 +6,18 @@ beside the value. Capacity, warm-up and how many items to draw belong to the hos
 
 import difflib
 import math
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nser.replay.errors import LawError
 from nser.replay.law import Law
 from nser.replay.schedule import linear
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 # PER anneals β to 1 "at the end of learning"; how long that is, only the user knows. Open: our choice.
 ANNEAL_STEPS = 100_000
@@ -89,13 +95,24 @@ def preset(name: str, **overrides: Any) -> Law:
     >>> preset("freshper", tau=1000.0).tau
     1000.0
     """
-    law = PRESETS.get(name)
-    if law is None:
-        near = difflib.get_close_matches(name.lower().replace("_", "-"), PRESETS, n=1, cutoff=0.4)
+    return chosen(PRESETS, name, overrides, LawError, "the law's fields")
+
+
+def chosen(
+    presets: Mapping[str, T],
+    name: str,
+    overrides: Mapping[str, Any],
+    error: Callable[[str, object, str, str], Exception],
+    fields_of_it: str,
+) -> T:
+    """The one of ``presets`` called ``name``, fields replaced; raises ``error`` for an unknown name or field."""
+    found = presets.get(name)
+    if found is None:
+        near = difflib.get_close_matches(name.lower().replace("_", "-"), presets, n=1, cutoff=0.4)
         way_out = f"Did you mean {near[0]!r}?" if near else "Choose one of them."
-        raise LawError("preset", name, f"one of {', '.join(PRESETS)}", way_out)
+        raise error("preset", name, f"one of {', '.join(presets)}", way_out)
+    known = [field.name for field in fields(found)]
     for field, value in overrides.items():
-        if field not in Law.__dataclass_fields__:
-            known = ", ".join(Law.__dataclass_fields__)
-            raise LawError(field, value, f"one of the law's fields {known}", "Leave it out.")
-    return replace(law, **overrides)
+        if field not in known:
+            raise error(field, value, f"one of {fields_of_it} {', '.join(known)}", "Leave it out.")
+    return replace(found, **overrides)

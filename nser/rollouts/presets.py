@@ -5,11 +5,10 @@ What a source states is used as it stands; what it leaves **open** is this toolk
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import replace
 from typing import Any
 
 from nser.replay import preset
+from nser.replay.presets import chosen
 from nser.rollouts.errors import RolloutError
 from nser.rollouts.settings import StoreSettings
 
@@ -79,13 +78,4 @@ def store_preset(name: str, **overrides: Any) -> StoreSettings:
     >>> store_preset("nser", ratio=0.25).ratio
     0.25
     """
-    settings = STORE_PRESETS.get(name)
-    if settings is None:
-        near = difflib.get_close_matches(name.lower().replace("_", "-"), STORE_PRESETS, n=1, cutoff=0.4)
-        way_out = f"Did you mean {near[0]!r}?" if near else "Choose one of them."
-        raise RolloutError("preset", name, f"one of {', '.join(STORE_PRESETS)}", way_out)
-    for field, value in overrides.items():
-        if field not in StoreSettings.__dataclass_fields__:
-            known = ", ".join(StoreSettings.__dataclass_fields__)
-            raise RolloutError(field, value, f"one of the settings {known}", "Leave it out.")
-    return replace(settings, **overrides)
+    return chosen(STORE_PRESETS, name, overrides, RolloutError, "the settings")

@@ -13,6 +13,7 @@ from nser.replay.explain import Explanation
 from nser.report.sheets import Cell, Column, Row, Sheet, number, share, word
 from nser.rules.store import RuleSet
 from nser.runs.explain import action_of, facts_of
+from nser.runs.inspect import half_of_draws, strongest_rule
 from nser.scorers.rules import RuleScorer
 
 MOST_LIKELY = 50  # items shown because they are drawn most often …
@@ -69,10 +70,8 @@ class Spread:
 def spread_of(stored: Stored) -> Spread:
     """How varied the draws are by the law of this moment. The buffer holds at least one item."""
     probability = stored.explained.probability
-    _, members = np.unique(stored.episodes, return_inverse=True)
-    of_episodes = np.sort(np.bincount(members, weights=probability))[::-1]
-    half = int(np.searchsorted(np.cumsum(of_episodes), probability.sum() / 2)) + 1
-    return Spread(len(stored), float(1 / np.sum(probability**2)), len(of_episodes), half)
+    half = half_of_draws(stored.episodes, probability)
+    return Spread(len(stored), float(1 / np.sum(probability**2)), len(np.unique(stored.episodes)), half)
 
 
 def shown_items(probability: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -97,11 +96,9 @@ def items_sheet(stored: Stored) -> Sheet:
 
 
 def _strongest(stored: Stored, scorer: RuleScorer | None, place: int) -> str:
-    if scorer is None or not stored.explained.relevance[place] > 0:
+    if not stored.explained.relevance[place] > 0:
         return ""
-    steps, at = stored.buffer.steps_at(int(stored.explained.slots[place]), scorer.past, scorer.future)
-    found = int(scorer.strongest(steps)[at])
-    return scorer.ruleset.rules[found].name if found >= 0 else ""
+    return strongest_rule(stored.buffer, scorer, int(stored.explained.slots[place]))
 
 
 def _row(stored: Stored, place: int, rule: str, rank: float) -> Row:

@@ -95,7 +95,7 @@ def inspect(run: RunDirectory, items: int = 5) -> Inspection:
         firing=logged.get("firing") or {},
         ages=_ages(explained.age, explained.probability),
         episodes=len(np.unique(episodes)),
-        half=_half(episodes, explained.probability),
+        half=half_of_draws(episodes, explained.probability),
         batch_episodes=logged.get("batch_episodes"),
         likeliest=tuple(_item(buffer, vocabulary, scorer, int(slot)) for slot in likeliest),
     )
@@ -112,11 +112,12 @@ def _item(buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, scorer: Ru
         reward=float(buffer.rewards[row, env]),
         times=found["probability"] * len(buffer.index),
         **{name: found[name] for name in ("signal", "age", "decay", "relevance", "rule_share", "weight")},
-        rule=_strongest(buffer, scorer, slot) if found["relevance"] > 0 else "",
+        rule=strongest_rule(buffer, scorer, slot) if found["relevance"] > 0 else "",
     )
 
 
-def _strongest(buffer: IndexedReplayBuffer, scorer: RuleScorer | None, slot: int) -> str:
+def strongest_rule(buffer: IndexedReplayBuffer, scorer: RuleScorer | None, slot: int) -> str:
+    """Name of the rule that gives the transition in `slot` most of its score, "" where none gives any."""
     if scorer is None:
         return ""
     steps, place = buffer.steps_at(slot, scorer.past, scorer.future)
@@ -132,8 +133,8 @@ def _ages(ages: NDArray[np.int64], probability: NDArray[np.float64]) -> tuple[Ag
     return tuple(Ages(low, high, float(had), float(drew)) for low, high, had, drew in found if had > 0)
 
 
-def _half(episodes: NDArray[np.int64], probability: NDArray[np.float64]) -> int:
-    """The fewest episodes that make up half of the draws."""
+def half_of_draws(episodes: NDArray[np.int64], probability: NDArray[np.float64]) -> int:
+    """The fewest episodes that make up half of the draws; `episodes` [N] of the items, and their `probability` [N]."""
     if not len(episodes):
         return 0
     _, members = np.unique(episodes, return_inverse=True)

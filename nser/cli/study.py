@@ -149,9 +149,9 @@ def split_conditions(text: str) -> list[str]:
 
 
 def _given(options: list[str]) -> dict[str, str | list[str]]:
-    """The values of `--set`; the layers of the network are parted by commas."""
+    """The values of `--set`; those that are several are parted by commas."""
     pairs = setting_pairs(options)
-    return {name: value.split(",") if name == "net_arch" else value for name, value in pairs.items()}
+    return {name: value.split(",") if name in ("net_arch", "unseen") else value for name, value in pairs.items()}
 
 
 def _ratios(text: str) -> list[float]:

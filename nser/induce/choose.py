@@ -77,7 +77,9 @@ def farewell(rule: Rule, evidence: Evidence, chosen: Chosen) -> Verdict:
 def _judge_standing(rule: Rule, fires: Mask, evidence: Evidence, chosen: Chosen) -> None:
     figure = _held_figures(rule, fires, evidence)
     count = int(fires.sum())
-    refuted = support.check_standing(rule, count, figure, evidence.settings.min_firings)
+    # Nobody chose it by these episodes, so that all of them may speak against it, not only those held out.
+    everywhere = figures(fires, claimed(rule, evidence.outcomes), evidence.trajectories.episodes)
+    refuted = support.check_standing(rule, everywhere, evidence.settings.min_firings)
     if refuted is not None:
         chosen.verdicts.append(with_witnesses(refuted, rule, fires, evidence))
         return

@@ -27,3 +27,19 @@ class Proposer(Protocol):
 
     def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
         """Better rules in place of refused ones, or nothing."""
+
+
+class NoProposer:
+    """Proposes nothing: an induction with it only asks whether data refute the rules that are in force."""
+
+    name = "nobody"
+    rounds = 0
+    guesses = False
+
+    def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
+        """Nothing."""
+        return ""
+
+    def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
+        """Nothing."""
+        return ""

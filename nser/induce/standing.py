@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nser.grounding.vocabulary import Vocabulary
+from nser.induce.checks.support import REFUTED
 from nser.induce.choose import Chosen, farewell
 from nser.induce.evidence import Evidence
 from nser.rules.checks import same
@@ -77,6 +78,22 @@ def carried(found: RuleSet, current: RuleSet | None) -> RuleSet:
     gone += [one for one in found.retired if one.by != PERSON and one.name not in names]
     provenance = {rule.name: known[rule.name] for rule in kept if rule.name in known}
     return replace(found, rules=kept, provenance=provenance, retired=tuple(gone))
+
+
+def in_force(found: RuleSet, current: RuleSet | None) -> RuleSet | None:
+    """What an induction puts in force: the rules it found, or what stays of the present ones. None: nothing changes.
+
+    An induction that found no rule is no reason to do without those that are there, but for what data refuted.
+    """
+    if found.rules or current is None:
+        return found if found.rules else None
+    refuted = {one.name for one in found.retired if one.code == REFUTED}
+    kept = tuple(rule for rule in current.rules if rule.name not in refuted)
+    if len(kept) == len(current.rules):
+        return None
+    provenance = {rule.name: current.provenance[rule.name] for rule in kept if rule.name in current.provenance}
+    gone = tuple(one for one in found.retired if one.code == REFUTED or one.by == PERSON)
+    return RuleSet(kept, current.version + 1, provenance, retired=gone)
 
 
 def retired(

@@ -191,7 +191,7 @@ class RunCallback(BaseCallback):
             self._keep(result, step, 0.0)
 
     def _keep(self, result: Induction, step: int, seconds: float) -> None:
-        if result.ruleset.rules:
+        if result.ruleset is self.session.ruleset:
             self.run.save_rules(result.ruleset)
         self.log.write("rules", step, **_induction(result), cost_seconds=round(seconds, 3))
 

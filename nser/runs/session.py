@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from nser.grounding.vocabulary import Vocabulary
 from nser.induce.evidence import has_contrast
 from nser.induce.loop import Induction
 from nser.induce.settings import InductionSettings
+from nser.induce.standing import in_force
 from nser.replay.law import Law
 from nser.replay.presets import preset
 from nser.rules.store import RuleSet
@@ -91,8 +92,9 @@ class Session:
     def induce(self, step: int) -> Induction | None:
         """Rules from what the buffer holds, put in force; None while a language model thinks about them.
 
-        A set that came out empty does not replace one that holds rules. Raises `NoContrastError` while there are not
-        both good and bad episodes.
+        A set that came out empty does not replace one that holds rules, but for those that data refuted; the answer's
+        `ruleset` is what came into force, if anything did. Raises `NoContrastError` while there are not both good and
+        bad episodes.
         """
         assert self.inducing is not None
         trajectories = self.buffer.trajectories(newest=self.induction.window)
@@ -105,9 +107,13 @@ class Session:
         return self._take(self.inducing.finished(self.ruleset)) if self.inducing else None
 
     def _take(self, result: Induction | None) -> Induction | None:
-        if result is not None and result.ruleset.rules:
-            self.put_in_force(result.ruleset)
-        return result
+        if result is None:
+            return None
+        ruleset = in_force(result.ruleset, self.ruleset)
+        if ruleset is None:
+            return result
+        self.put_in_force(ruleset)
+        return replace(result, ruleset=ruleset)
 
     def put_in_force(self, ruleset: RuleSet) -> None:
         """Score every stored transition by these rules, and explore by them, as the settings ask."""

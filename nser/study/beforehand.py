@@ -11,7 +11,7 @@ from typing import Literal
 
 from nser.grounding.vocabulary import Vocabulary
 from nser.rules.parse import parse_rules
-from nser.rules.ruleset import RuleSet
+from nser.rules.ruleset import PERSON, Provenance, RuleSet
 from nser.study.errors import NothingKnownError
 
 Kind = Literal["hand", "wrong"]
@@ -22,7 +22,8 @@ def rules_beforehand(vocabulary: Vocabulary, kind: Kind) -> RuleSet:
     parsed = parse_rules(_text(vocabulary, f"{kind}.rules"), strict=True)
     if parsed.problems:
         raise parsed.problems[0]
-    return RuleSet(parsed.rules, version=1)
+    theirs = {rule.name: Provenance(proposer=PERSON, since=0) for rule in parsed.rules}
+    return RuleSet(parsed.rules, version=1, provenance=theirs)
 
 
 def events_beforehand(vocabulary: Vocabulary) -> tuple[str, ...]:

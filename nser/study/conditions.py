@@ -39,7 +39,8 @@ class Condition:
     share:   that share, in [0, 1]
     boosted: for `placebo`: relevance 1 for this share of transitions, in place of the rules' scores dealt at random
     eta, correct, tau, guard, mix, alpha, beta: of the law; the guard is `max_rule_share`
-    induce_every: environment steps between two inductions
+    audit:   whether rules known beforehand leave when data refute them, as a person's rules do in `nser train`
+    induce_every: environment steps between two inductions, or two audits
     label, max_rules: of the induction
     """
 
@@ -57,6 +58,7 @@ class Condition:
     mix: float | None = None
     alpha: float | None = None
     beta: float | None = None
+    audit: bool = False
     induce_every: int = 2_000
     label: Label = "progress"
     max_rules: int = 12
@@ -88,6 +90,11 @@ class Condition:
         """Whether rules are induced during the run."""
         return self.rules in ("induced", "induced-llm")
 
+    @property
+    def judges(self) -> bool:
+        """Whether data decide on rules during the run, be they induced or known beforehand."""
+        return self.induces or self.audit
+
 
 def _table() -> dict[str, Condition]:
     plain = (
@@ -97,13 +104,15 @@ def _table() -> dict[str, Condition]:
         Condition(
             "placebo", "as induced, with the scores of the rules dealt to random transitions", "placebo", "induced"
         ),
-        Condition("hand", "by TD error × rules written by hand, known from the first step", "nser", "hand"),
+        Condition("hand", "by TD error × rules written by hand, known from the first step", "nser", "hand", audit=True),
         Condition("induced", "by TD error × rules induced during the run", "nser", "induced"),
         Condition(
             "induced-llm", "as induced, with a language model beside the symbolic learner", "nser", "induced-llm"
         ),
-        Condition("wrong", "by TD error × rules that praise the wrong actions, guard on", "nser", "wrong"),
-        Condition("wrong-unguarded", "as wrong, no cap and no uniform floor", "nser", "wrong", guard=1.0, mix=1.0),
+        Condition("wrong", "by TD error × rules that praise the wrong actions, guard on", "nser", "wrong", audit=True),
+        Condition(
+            "wrong-unguarded", "as wrong, no cap, no uniform floor, no audit", "nser", "wrong", guard=1.0, mix=1.0
+        ),
         Condition("vlm-rb", "clips before a scripted event, in a vision model's place", "vlm-rb"),
     )
     table = {}
@@ -126,7 +135,13 @@ CONDITIONS: dict[str, Condition] = _table()
 """Every named condition; `+explore` stands for exploration by rules, induced ones where the name means none."""
 
 NOT_OVERRIDDEN = ("name", "summary", "replay", "rules", "explore")
-READERS: dict[str, Callable[[str], Any]] = {"induce_every": int, "max_rules": int, "label": str, "correct": str}
+READERS: dict[str, Callable[[str], Any]] = {
+    "induce_every": int,
+    "max_rules": int,
+    "label": str,
+    "correct": str,
+    "audit": lambda word: {"on": True, "off": False}[word],
+}
 CHOICES: dict[str, tuple[str, ...]] = {"label": LABELS, "correct": get_args(Correct)}
 OVERRIDES = tuple(field.name for field in fields(Condition) if field.name not in NOT_OVERRIDDEN)
 
@@ -155,8 +170,8 @@ def _override(text: str, part: str) -> tuple[str, Any]:
         raise OverrideError(text, part, f"KEY=VALUE with one of the keys {', '.join(OVERRIDES)}")
     try:
         found = READERS.get(key, float)(value)
-    except ValueError:
-        kind = "a whole number" if READERS.get(key) is int else "a number"
+    except (ValueError, KeyError):
+        kind = "a whole number" if READERS.get(key) is int else "on or off" if key == "audit" else "a number"
         raise OverrideError(text, part, f"{kind} for {key}") from None
     if key in CHOICES and found not in CHOICES[key]:
         raise OverrideError(text, part, f"one of {', '.join(CHOICES[key])}")
@@ -169,4 +184,6 @@ def _override(text: str, part: str) -> tuple[str, Any]:
 
 def _plain(value: Any) -> str:
     """As short as names the very value."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

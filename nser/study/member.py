@@ -12,6 +12,7 @@ from nser.agents.replay_buffer import Scorer
 from nser.induce.evidence import has_contrast
 from nser.induce.loop import induce
 from nser.induce.proposing import Proposer
+from nser.induce.standing import in_force
 from nser.replay.draw import Draw
 from nser.replay.index import ReplayIndex
 from nser.rules.ruleset import RuleSet
@@ -70,7 +71,7 @@ class Member:
     def induce(self, step: int) -> None:
         """Rules from what is stored, put in force; nothing while there are not both good and bad episodes.
 
-        A set that came out empty does not replace one that holds rules.
+        A set that came out empty replaces none of those that hold, but for what data refuted.
         """
         settings = self.condition.induction()
         trajectories = self.place.ring.trajectories(self.place.number, settings.window)
@@ -78,8 +79,9 @@ class Member:
             found = induce(
                 trajectories, self.world.vocabulary, self.proposer, settings, step=step, previous=self.ruleset
             )
-            if found.ruleset.rules:
-                self.put_in_force(found.ruleset)
+            ruleset = in_force(found.ruleset, self.ruleset)
+            if ruleset is not None:
+                self.put_in_force(ruleset)
 
     def put_in_force(self, ruleset: RuleSet) -> None:
         """Replay and explore by these rules, as the condition asks, and score every stored transition anew."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nser.induce.cassette import Cassette
 from nser.induce.proposers import proposer_of
-from nser.induce.proposing import Proposer
+from nser.induce.proposing import NoProposer, Proposer
 from nser.induce.symbolic import SymbolicProposer
 from nser.study.beforehand import events_beforehand, rules_beforehand
 from nser.study.cells import Cell, Row, StudyDirectory
@@ -57,7 +57,7 @@ def run_study(settings: StudySettings, directory: Path, report: Report) -> None:
 
 def check_world(settings: StudySettings, conditions: Sequence[Condition]) -> None:
     """Raise before hours of work what would be raised in the middle of it."""
-    world = World.of(settings.env)
+    world = World.of(settings.env, settings.unseen)
     for condition in conditions:
         explorer_of(condition, world.vocabulary, world.actions, 0)
         if condition.rules in ("hand", "wrong"):
@@ -105,7 +105,13 @@ def _model(llm: str, replies: Path) -> Proposer:
 
 
 def _proposer(condition: Condition, llm: str, replies: Path) -> Proposer:
-    return _model(llm, replies) if condition.rules == "induced-llm" else SymbolicProposer()
+    match condition.rules:
+        case "induced-llm":
+            return _model(llm, replies)
+        case "hand" | "wrong":
+            return NoProposer()
+        case _:
+            return SymbolicProposer()
 
 
 class _Progress:

@@ -30,6 +30,8 @@ class StudySettings(BaseModel):
     workers:       processes
     llm:           word of the model that `induced-llm` asks, see `nser.induce.proposers`
     target_every:  updates between two copies of the network into the target network
+    unseen:        features of the observation that the network does not see while rules do, as names or patterns
+                   (`facing_*`); for `stacked` agents
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -46,6 +48,7 @@ class StudySettings(BaseModel):
     stack_size: int = Field(12, ge=1)
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1)
     llm: str = ""
+    unseen: tuple[str, ...] = ()
 
     learning_rate: float = Field(5e-4, gt=0)
     gamma: float = Field(0.95, gt=0, le=1)
@@ -76,6 +79,12 @@ class StudySettings(BaseModel):
     def _model_named(self) -> StudySettings:
         if not self.llm and any(condition_of(name).rules == "induced-llm" for name in self.conditions):
             raise ValueError("found condition induced-llm and no model for it, expected one such as --llm hf:FOLDER")
+        return self
+
+    @model_validator(mode="after")
+    def _seen_by_stacks(self) -> StudySettings:
+        if self.unseen and self.agent != "stacked":
+            raise ValueError(f"found unseen={','.join(self.unseen)} with agent {self.agent}, expected --agent stacked")
         return self
 
     @property

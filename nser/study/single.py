@@ -15,6 +15,7 @@ from nser.envs.make import vocabulary_of
 from nser.induce.evidence import has_contrast
 from nser.induce.loop import induce
 from nser.induce.proposing import Proposer
+from nser.induce.standing import in_force
 from nser.replay.index import ReplayIndex
 from nser.rules.ruleset import RuleSet
 from nser.runs.environment import evaluation_env
@@ -76,8 +77,9 @@ class SingleRun:
         if has_contrast(trajectories):
             before = self.session.ruleset
             found = induce(trajectories, self.vocabulary, self.proposer, settings, step=step, previous=before)
-            if found.ruleset.rules:
-                self.put_in_force(found.ruleset)
+            ruleset = in_force(found.ruleset, before)
+            if ruleset is not None:
+                self.put_in_force(ruleset)
 
     def put_in_force(self, ruleset: RuleSet) -> None:
         """Replay and explore by these rules, as the condition asks."""
@@ -125,7 +127,7 @@ class _Cell(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         every = self.cell.condition.induce_every
-        if self.cell.condition.induces and self.num_timesteps // every > self._induced:
+        if self.cell.condition.judges and self.num_timesteps // every > self._induced:
             self._induced = self.num_timesteps // every
             self.cell.induce(self.num_timesteps)
 

@@ -41,7 +41,7 @@ class Stack:
 
     def __init__(self, settings: StudySettings, job: StackJob, proposer: Proposer) -> None:
         self.settings, self.job = settings, job
-        self.world = World.of(settings.env)
+        self.world = World.of(settings.env, settings.unseen)
         streams = [Streams.of(seed) for seed in job.seeds]
         self.envs = TrainingEnvs(self.world, [stream.environment for stream in streams])
         self.evaluations = GreedyEvaluations(
@@ -105,7 +105,7 @@ class Stack:
             self._tell()
             for member in self.members:
                 member.score_new()
-        if condition.induces and step % condition.induce_every == 0:
+        if condition.judges and step % condition.induce_every == 0:
             self._tell()
             for member in self.members:
                 member.induce(step)

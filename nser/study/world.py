@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from nser.runs.environment import evaluation_env, training_env
 from nser.study.errors import StudyError
 
 Observations = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class World:
 
     width:   numbers of an observation as it is stored, and as rules read it
     inputs:  numbers of it as a network reads it: a Discrete observation is stored as one number and read one-hot
+    seen:    columns that the network reads, None for all; rules read every column
     """
 
     env: str
@@ -31,10 +34,15 @@ class World:
     inputs: int
     actions: int
     vocabulary: Vocabulary
+    seen: Ints | None = None
 
     @classmethod
-    def of(cls, env_id: str) -> World:
-        """Raises `UnknownEnvironmentError`, and `StudyError` for spaces that a stacked DQN can't take."""
+    def of(cls, env_id: str, unseen: Sequence[str] = ()) -> World:
+        """A world whose network does not see the features that these patterns name (`facing_*`).
+
+        Raises `UnknownEnvironmentError`, and `StudyError` for spaces that a stacked DQN can't take and for a pattern
+        that names no feature.
+        """
         env = evaluation_env(env_id)
         if not isinstance(env.action_space, spaces.Discrete):
             raise StudyError(
@@ -52,7 +60,8 @@ class World:
                 )
         vocabulary = vocabulary_of(env)
         env.close()
-        return cls(env_id, width, inputs, int(env.action_space.n), vocabulary)
+        seen = _seen(vocabulary.features, unseen, env_id) if unseen else None
+        return cls(env_id, width, inputs if seen is None else len(seen), int(env.action_space.n), vocabulary, seen)
 
     def stored(self, observation: Any) -> Observations:
         """[width] an observation as it is stored."""
@@ -60,9 +69,28 @@ class World:
 
     def encode(self, observations: Observations) -> Observations:
         """[…, inputs] what a network reads of stored observations […, width]."""
+        if self.seen is not None:
+            return observations.take(self.seen, axis=-1)
         if self.inputs == self.width:
             return observations
         return np.eye(self.inputs, dtype=np.float32)[observations[..., 0].astype(np.int64)]
+
+
+def _seen(features: Sequence[str], unseen: Sequence[str], env_id: str) -> Ints:
+    """Columns of the features that no pattern names."""
+    for pattern in unseen:
+        if not any(fnmatchcase(feature, pattern) for feature in features):
+            raise StudyError(
+                f"found unseen={pattern!r}, which names no feature of {env_id}; expected some of {', '.join(features)}"
+            )
+    columns = [
+        column
+        for column, feature in enumerate(features)
+        if not any(fnmatchcase(feature, pattern) for pattern in unseen)
+    ]
+    if not columns:
+        raise StudyError(f"found unseen={','.join(unseen)}, which leaves the network nothing to see of {env_id}")
+    return np.array(columns, np.int64)
 
 
 @dataclass(frozen=True)

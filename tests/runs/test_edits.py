@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from nser.induce.loop import induce
+from nser.induce.proposing import NoProposer
 from nser.induce.settings import InductionSettings
-from nser.induce.standing import carried
+from nser.induce.standing import carried, in_force
 from nser.induce.symbolic import SymbolicProposer
 from nser.rules.parse import parse_rule
 from nser.rules.printer import print_rule
@@ -177,6 +178,32 @@ def test_a_rule_without_evidence_stays_and_a_refuted_one_leaves_with_its_reason(
     assert (left.code, left.by, left.step) == ("D705", "data", 900)
     (verdict,) = [v for v in wrong.verdicts if v.rule == "wrong"]
     assert verdict.witnesses
+
+
+def test_an_induction_that_finds_nothing_still_takes_out_what_data_refute() -> None:
+    wrong = parse_rule(f"rule wrong: {IN} inside(t, r0) & action_is(t, wait) -> good(t)")
+    rare = parse_rule(f"rule rare: {IN} inside(t, r3) -> good(t)")
+    both = RuleSet((wrong, rare), 3, {name: Provenance(PERSON, 50) for name in ("wrong", "rare")})
+    alone = RuleSet((wrong,), 3, {"wrong": Provenance(PERSON, 50)})
+    found = audited(both)
+    assert found is not None
+    assert [rule.name for rule in found.rules] == ["rare"]
+    assert found.version == 4
+    emptied = audited(alone)
+    assert emptied is not None
+    assert emptied.rules == ()
+    assert [(one.name, one.code) for one in emptied.retired] == [("wrong", "D705")]
+
+
+def test_an_induction_that_finds_nothing_changes_nothing_else() -> None:
+    learnt = RuleSet((parse_rule(MINE),), 3, {"mine": Provenance("symbolic", 50)})
+    assert audited(learnt) is None
+    assert in_force(RuleSet(), None) is None
+
+
+def audited(before: RuleSet) -> RuleSet | None:
+    found = induce(play(200, 0), CHAIN, NoProposer(), InductionSettings(), step=900, previous=before)
+    return in_force(found.ruleset, before)
 
 
 def test_a_found_rule_that_says_the_same_yields_and_one_of_the_same_name_is_renamed() -> None:

@@ -48,6 +48,9 @@ def test_overrides_reach_the_law_and_the_induction() -> None:
     assert condition.induction().label == "return"
     assert condition.induce_every == 500
     assert condition_of(condition.name) == condition
+    assert condition_of("wrong").judges
+    assert not condition_of("wrong:audit=off").judges
+    assert condition_of("wrong:audit=off").name == "wrong:audit=off"
 
 
 @given(
@@ -82,6 +85,8 @@ def test_what_means_nothing_is_told_in_words() -> None:
         condition_of("induced:induce_every=0")
     with pytest.raises(OverrideError, match="expected one of progress, return, success, advantage"):
         condition_of("induced:label=luck")
+    with pytest.raises(OverrideError, match="expected on or off for audit"):
+        condition_of("wrong:audit=maybe")
     with pytest.raises(OverrideError, match=r"a share in \[0, 1\]"):
         condition_of("placebo:boosted=2")
     with pytest.raises(LawError):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nser.induce.proposing import NoProposer
 from nser.induce.symbolic import SymbolicProposer
 from nser.rules.ruleset import RuleSet
 from nser.runs.session import Streams
@@ -13,6 +14,7 @@ from nser.study.beforehand import rules_beforehand
 from nser.study.cells import ROW, Row
 from nser.study.conditions import condition_of
 from nser.study.errors import StudyError
+from nser.study.member import Member
 from nser.study.settings import StudySettings, study_settings
 from nser.study.stack import Stack, StackJob
 from nser.study.world import World
@@ -165,6 +167,42 @@ def test_wrong_rules_are_held_by_the_guard_unless_it_is_off() -> None:
     guarded, free = (trained(name, (0,)).rows[-1]["rule_share"] for name in ("wrong", "wrong-unguarded"))
     assert guarded <= 0.5
     assert free > guarded
+
+
+def test_rules_known_beforehand_leave_when_data_refute_them() -> None:
+    """To walk into holes is bad; to walk at walls is no worse than to walk elsewhere on slippery ice."""
+    settings = small("FrozenLake-v1", steps=12_000, eval_every=12_000)
+    audited, free = (
+        Stack(settings, StackJob(condition_of(name), 0.25, (0, 1)), NoProposer())
+        for name in ("wrong", "wrong:audit=off")
+    )
+    for one in (audited, free):
+        one.run(lambda step: None)
+    assert [_names(member) for member in free.members] == [["dive", "bump"]] * 2
+    assert [_names(member) for member in audited.members] == [["bump"]] * 2
+
+
+def _names(member: Member) -> list[str]:
+    assert member.ruleset is not None
+    return [rule.name for rule in member.ruleset.rules]
+
+
+def test_what_a_network_does_not_see_rules_do() -> None:
+    world = World.of(DOORKEY, ("facing_*", "past_door"))
+    assert (world.width, world.inputs) == (22, 16)
+    seen = world.encode(np.arange(44, dtype=np.float32).reshape(2, 22))
+    names = [world.vocabulary.features[int(column)] for column in seen[0]]
+    assert "carrying" in names
+    assert not any(name.startswith("facing") or name == "past_door" for name in names)
+    found = trained("hand", (0,), small(unseen=["facing_*", "past_door"]))
+    assert found.learner.online.sizes[0] == 16
+    assert found.rows[-1]["rule_share"] > 0
+    with pytest.raises(StudyError, match=r"found unseen='facings', which names no feature"):
+        World.of(DOORKEY, ("facings",))
+    with pytest.raises(StudyError, match="leaves the network nothing to see"):
+        World.of(DOORKEY, ("*",))
+    with pytest.raises(StudyError, match="expected --agent stacked"):
+        small(unseen=["facing_*"], agent="sb3")
 
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "CliffWalking-v1", "nser/Sokoban-6x6-1-v0"])

@@ -34,12 +34,12 @@ def check(rule: Rule, firings: int, held: Figures, bound: float, least: int) -> 
     return None
 
 
-def check_standing(rule: Rule, firings: int, held: Figures, least: int) -> Verdict | None:
+def check_standing(rule: Rule, found: Figures, least: int) -> Verdict | None:
     """What data say against a rule that a person put in force: it goes only where they refute it.
 
-    Little evidence is no evidence against it; the whole 95 % interval of its lift must lie below 0.
+    Little evidence is no evidence against it; the whole 95 % interval of its lift over all episodes must lie below 0.
     """
-    if not is_judged(rule) or firings < least or held.firings < HELD_FIRINGS or not held.lift_high < 0:
+    if not is_judged(rule) or found.firings < least or not found.lift_high < 0:
         return None
-    sentence = f"its lift on held-out episodes lies between {held.lift_low:.4f} and {held.lift_high:.4f}, below 0"
+    sentence = f"its lift lies between {found.lift_low:.4g} and {found.lift_high:.4g}, below 0"
     return refusal(rule, REFUTED, sentence, "change it in the newest rule file, and it is taken again")

@@ -60,7 +60,7 @@ def command(
     episode_tokens: Annotated[int, typer.Option(min=1, help="Tokens of episodes in the prompt.")] = 3_000,
     answer_tokens: Annotated[int, typer.Option(min=1, help="Tokens of one answer at the most.")] = 800,
     label: Annotated[
-        str, typer.Option(help="Worth of a transition: progress, return, success, advantage.")
+        str, typer.Option(help="Worth of a transition: progress, return, success, advantage, novelty.")
     ] = "progress",
     gamma: Annotated[float, typer.Option(help="Discount, in (0, 1].")] = 0.99,
     max_rules: Annotated[int, typer.Option(min=1, help="Rules kept at the most.")] = 12,
@@ -118,14 +118,17 @@ def command(
 
 def _evidence(data: Path, env: str | None, vocab: str | None, settings: InductionSettings) -> Evidence:
     """Labelled episodes of numbers. Raises `InputError` where no vocabulary is named or nothing can be learnt."""
-    from nser.induce.evidence import Evidence, has_contrast
+    from nser.induce.evidence import Evidence, label_for
 
     vocabulary = required_vocabulary(env, vocab, data)
     trajectories = load_data(data)
-    if not has_contrast(trajectories):
-        raise InputError(
-            f"found no contrast in {data}, expected complete episodes, two good and two bad ones at least; record more"
+    if label_for(trajectories, settings) is None:
+        wanted = (
+            "complete episodes, four at least"
+            if settings.label == "novelty"
+            else ("complete episodes, two good and two bad ones at least; record more, or judge by --label novelty")
         )
+        raise InputError(f"found no contrast in {data}, expected {wanted}")
     return Evidence.from_trajectories(trajectories, vocabulary, settings)
 
 

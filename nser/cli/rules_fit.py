@@ -26,7 +26,7 @@ def command(
     env: Env = None,
     vocab: Vocab = None,
     label: Annotated[
-        str, typer.Option(help="Worth of a transition: progress, return, success, advantage.")
+        str, typer.Option(help="Worth of a transition: progress, return, success, advantage, novelty.")
     ] = "progress",
     gamma: Annotated[float, typer.Option(min=0.01, max=1, help="Discount.")] = 0.99,
     as_json: AsJson = False,

@@ -79,7 +79,7 @@ def _judge_standing(rule: Rule, fires: Mask, evidence: Evidence, chosen: Chosen)
     count = int(fires.sum())
     # Nobody chose it by these episodes, so that all of them may speak against it, not only those held out.
     everywhere = figures(fires, claimed(rule, evidence.outcomes), evidence.trajectories.episodes)
-    refuted = support.check_standing(rule, everywhere, evidence.settings.min_firings)
+    refuted = None if evidence.curious else support.check_standing(rule, everywhere, evidence.settings.min_firings)
     if refuted is not None:
         chosen.verdicts.append(with_witnesses(refuted, rule, fires, evidence))
         return

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from nser.experience.trajectories import Trajectories
 from nser.grounding.vocabulary import Vocabulary
-from nser.induce.labels import OUTCOMES
+from nser.induce.labels import OUTCOMES, Label
 from nser.induce.settings import InductionSettings
 from nser.induce.splits import split_return
+
+LEAST_EPISODES = 4  # of which one or two are held out
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Evidence:
     trajectories: complete episodes, [N] rows
     outcomes:     [N] what each transition was worth (the label)
     held:         [N] rows of held-out episodes
+    curious:      whether novelty judged in the label's place: good enough to find rules by, not to refute a person's
     """
 
     trajectories: Trajectories
@@ -28,6 +31,12 @@ class Evidence:
     held: NDArray[np.bool_]
     vocabulary: Vocabulary
     settings: InductionSettings
+    curious: bool = False
+
+    @property
+    def label(self) -> Label:
+        """What the outcomes are."""
+        return "novelty" if self.curious else self.settings.label
 
     @classmethod
     def from_trajectories(
@@ -39,12 +48,32 @@ class Evidence:
             first = complete.starts[complete.starts >= len(complete) - settings.window]
             complete = complete[slice(int(first[0]) if len(first) else int(complete.starts[-1]), None)]
         held = _held_out(complete, settings.held_out)
-        outcomes = OUTCOMES[settings.label](complete, vocabulary, settings.gamma)
-        return cls(complete, outcomes, held, vocabulary, settings)
+        curious = is_curious(complete, settings)
+        label = "novelty" if curious else settings.label
+        return cls(complete, OUTCOMES[label](complete, vocabulary, settings.gamma), held, vocabulary, settings, curious)
+
+
+def label_for(trajectories: Trajectories, settings: InductionSettings) -> Label | None:
+    """What complete episodes can be judged by; None where they can't.
+
+    All labels but novelty need good and bad episodes, two of each at the least (see `split_return`).
+    """
+    returns = trajectories.returns[trajectories.complete]
+    split = split_return(returns)
+    good = 0 if split is None else int((returns > split).sum())
+    curious = settings.curious and good < settings.min_firings
+    if settings.label == "novelty" or curious:
+        return "novelty" if len(returns) >= LEAST_EPISODES else None
+    return None if split is None else settings.label
+
+
+def is_curious(trajectories: Trajectories, settings: InductionSettings) -> bool:
+    """Whether novelty judges in the label's place, because too few episodes are good."""
+    return settings.label != "novelty" and label_for(trajectories, settings) == "novelty"
 
 
 def has_contrast(trajectories: Trajectories) -> bool:
-    """Whether complete episodes fall into good and bad ones, two of each at least; see `split_return`."""
+    """Whether there are good and bad episodes, two of each at the least, that a language model could be shown."""
     return split_return(trajectories.returns[trajectories.complete]) is not None
 
 

@@ -3,71 +3,31 @@
 The default is *progress*: r + γ V(s′) − V(s), with V(s) the shrunken mean return of all states that look alike to
 the vocabulary. It asks whether an action led from a worse kind of state to a better one. Offered beside it:
 *advantage*, the return that really followed less V(s), which sees past the next state and is noisier for it;
-return-to-go and success, which mistake a good place for a good action: beside the goal all is followed by success.
+*novelty*, which needs no reward at all (`nser.induce.novelty`); return-to-go and success, which mistake a good place
+for a good action: beside the goal all is followed by success.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from nser.experience.trajectories import Trajectories
-from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary
-from nser.induce.kinds import numbered
+from nser.induce.kinds import Valuation, numbered
+from nser.induce.novelty import novelty
 from nser.induce.splits import split_return
 
-Label = Literal["progress", "return", "success", "advantage"]
+Label = Literal["progress", "return", "success", "advantage", "novelty"]
 LABELS: tuple[Label, ...] = get_args(Label)
 
 SHRINKAGE = 10.0  # pseudo-visits of the prior: a kind of state that was seen twice is hardly believed
 MAX_SWEEPS = 2_000  # at γ = 0.99 a sweep leaves 99 % of the error
 TOLERANCE = 1e-4  # of the largest value: far below what tells one rule from another
-BINS = 4  # of each numeric feature, where a vocabulary has no truth predicate over states
-
-
-@dataclass(frozen=True)
-class Valuation:
-    """Sorts states into kinds: equal kinds agree in every truth predicate over the state.
-
-    A vocabulary of numbers alone (the automatic one of a Box) is cut into quantile bins instead; `edges` [F, B−1]
-    are their borders.
-    """
-
-    vocabulary: Vocabulary
-    edges: Tensor | None
-
-    @classmethod
-    def over(cls, vocabulary: Vocabulary, steps: Steps, bins: int = BINS) -> Valuation:
-        """Learn the borders of the bins from data where they are needed."""
-        if vocabulary.ground_atoms(("truth",), ("state",)):
-            return cls(vocabulary, None)
-        atoms = vocabulary.ground_atoms(("number",), ("state",))
-        if not atoms:
-            return cls(vocabulary, torch.zeros(0, 0))
-        values = torch.stack([vocabulary.numbers(atom, steps) for atom in atoms])
-        at = torch.linspace(0, 1, bins + 1)[1:-1].to(values.dtype)
-        return cls(vocabulary, torch.quantile(values, at, dim=1).T.contiguous())
-
-    def codes(self, steps: Steps) -> Tensor:
-        """[T, K] small integers; equal rows are states of one kind."""
-        if self.edges is None:
-            atoms = self.vocabulary.ground_atoms(("truth",), ("state",))
-            return torch.stack([self.vocabulary.degrees(atom, steps) > 0.5 for atom in atoms], 1).to(torch.int16)
-        atoms = self.vocabulary.ground_atoms(("number",), ("state",))
-        if not atoms:
-            return torch.zeros(len(steps), 1, dtype=torch.int16)
-        cut = [
-            torch.bucketize(self.vocabulary.numbers(atom, steps).contiguous(), edges)
-            for atom, edges in zip(atoms, self.edges, strict=True)
-        ]
-        return torch.stack(cut, 1).to(torch.int16)
 
 
 def progress(trajectories: Trajectories, vocabulary: Vocabulary, gamma: float) -> NDArray[np.float64]:
@@ -158,4 +118,5 @@ OUTCOMES: dict[Label, Callable[[Trajectories, Vocabulary, float], NDArray[np.flo
     "return": return_to_go,
     "success": success,
     "advantage": advantage,
+    "novelty": novelty,
 }

@@ -19,6 +19,7 @@ from nser.induce.evidence import Evidence
 from nser.induce.figures import Figures
 from nser.induce.fitting import Fitted, fit_guesses
 from nser.induce.joining import joined
+from nser.induce.labels import Label
 from nser.induce.proposing import Proposer
 from nser.induce.settings import InductionSettings
 from nser.induce.standing import beside, retired, standing_rules
@@ -33,7 +34,7 @@ class Induction:
     """The new set and what became of every proposal; `proposals` are those that could be read.
 
     `repairs` counts the rounds in which refused rules went back to the proposer; `fits` tell of each rule whose
-    thresholds were fitted what was before and after.
+    thresholds were fitted what was before and after. `label` is what outcomes were judged by.
     """
 
     ruleset: RuleSet
@@ -41,6 +42,7 @@ class Induction:
     proposals: tuple[Rule, ...] = ()
     repairs: int = 0
     fits: tuple[RuleFit, ...] = ()
+    label: Label = "progress"
 
 
 def induce(
@@ -99,7 +101,7 @@ def _judged(text: str, evidence: Evidence, proposer: Proposer, step: int, before
     gone = retired(before, kept, chosen, evidence, step)
     ruleset = RuleSet(kept, before.version + 1, provenance, retired=gone)
     verdicts = (*checked.verdicts, *refused, *fitted.notes, *chosen.verdicts)
-    return Induction(ruleset, verdicts, fitted.rules, fits=fitted.reports)
+    return Induction(ruleset, verdicts, fitted.rules, fits=fitted.reports, label=evidence.label)
 
 
 def select(rules: Sequence[Rule], evidence: Evidence) -> tuple[list[tuple[Rule, Figures]], list[Verdict]]:

@@ -19,6 +19,7 @@ class InductionSettings:
     beam:         bodies kept at each length of the search
     held_out:     share of the episodes that no proposal has seen, in (0, 1)
     window:       newest transitions that are read; older ones tell of an agent that is gone
+    curious:      judge by novelty instead of the label while fewer than `min_firings` episodes are good
     """
 
     label: Label = "progress"
@@ -29,6 +30,7 @@ class InductionSettings:
     beam: int = 24
     held_out: float = 0.34
     window: int = 50_000
+    curious: bool = False
 
     def __post_init__(self) -> None:
         if self.label not in LABELS:

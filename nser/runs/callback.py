@@ -65,6 +65,7 @@ class RunCallback(BaseCallback):
         self._beside_before = 0.0
         self._episodes_before: int | None = None
         self._told_fallback = False
+        self._label: str = session.settings.label  # that rules were judged by last
         self._loss_before: float | None = None
         self.edits = RuleEdits(run.rules)
 
@@ -76,6 +77,7 @@ class RunCallback(BaseCallback):
     def state(self) -> dict[str, Any]:
         """Session and own counters, for the checkpoint."""
         own = {"seen": self.seen, "seconds": self.seconds, "told_fallback": self._told_fallback, "cost": self._cost()}
+        own["label"] = self._label
         own["batch_episodes"] = self._batch_episodes()
         own["loss"] = self._loss()
         return {"session": self.session.state(), "callback": own}
@@ -84,6 +86,7 @@ class RunCallback(BaseCallback):
         """Take over the counters of a checkpoint; the session is loaded by its owner."""
         self.seen, self.seconds_before = int(own["seen"]), float(own["seconds"])
         self._told_fallback = bool(own["told_fallback"])
+        self._label = str(own.get("label", self._label))  # checkpoints of earlier versions have none
         self._loss_before = own.get("loss")
         self._episodes_before = own.get("batch_episodes")
         cost = own.get("cost", {})  # checkpoints of earlier versions have none
@@ -167,14 +170,11 @@ class RunCallback(BaseCallback):
         try:
             with self.session.clock.during("induction"):
                 result = self.session.induce(step)
-        except NoContrastError:
+        except NoContrastError as reason:
             if not self._told_fallback:
                 self._told_fallback = True
                 instead = "PER" if self.session.settings.replay == "nser" else self.session.settings.replay
-                self.observer.say(
-                    f"step {step:,}: no rules yet, for there are not both good and bad episodes; "
-                    f"replaying by {instead} meanwhile"
-                )
+                self.observer.say(f"step {step:,}: no rules yet, for {reason}; replaying by {instead} meanwhile")
             return
         if result is not None:
             self._keep(result, step, time.perf_counter() - began)
@@ -193,7 +193,18 @@ class RunCallback(BaseCallback):
     def _keep(self, result: Induction, step: int, seconds: float) -> None:
         if result.ruleset is self.session.ruleset:
             self.run.save_rules(result.ruleset)
+        self._tell_label(result.label, step)
         self.log.write("rules", step, **_induction(result), cost_seconds=round(seconds, 3))
+
+    def _tell_label(self, label: str, step: int) -> None:
+        """Say when novelty begins to judge rules in the label's place, and when it ends."""
+        if label == self._label:
+            return
+        self._label = label
+        if label == self.session.settings.label:
+            self.observer.say(f"step {step:,}: rules are judged by {label} from here on")
+        else:
+            self.observer.say(f"step {step:,}: too few episodes are good yet, so {label} judges rules meanwhile")
 
     def _log(self, step: int) -> None:
         agent = self.session.agent
@@ -294,5 +305,6 @@ def _induction(result: Induction) -> dict[str, Any]:
     return {
         "version": result.ruleset.version,
         "kept": [rule.name for rule in result.ruleset.rules],
+        "label": result.label,
         "refused": {v.rule: v.code for v in result.verdicts if not v.kept},
     }

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import gymnasium
+from gymnasium.wrappers import TimeLimit
 from stable_baselines3.common.monitor import Monitor
 
 from nser.envs.make import make_env
 from nser.envs.seeding import EpisodeSeeds
+
+UNENDING = 1_000  # steps after which an episode of a world without a time limit is cut
 
 
 class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -43,8 +46,8 @@ class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def evaluation_env(env_id: str) -> gymnasium.Env[Any, Any]:
-    """An environment for greedy episodes. Raises `UnknownEnvironmentError`."""
-    return SuccessInfo(make_env(env_id))
+    """An environment for greedy episodes, all of which end. Raises `UnknownEnvironmentError`."""
+    return SuccessInfo(_ending(make_env(env_id)))
 
 
 def training_env(env_id: str, seed: int, *, renders: bool = False) -> EpisodeSeeds[Any, Any]:
@@ -54,4 +57,17 @@ def training_env(env_id: str, seed: int, *, renders: bool = False) -> EpisodeSee
     `renders` can be asked for a picture of its state.
     """
     made = make_env(env_id, render_mode="rgb_array") if renders else make_env(env_id)
-    return EpisodeSeeds(Monitor(SuccessInfo(made)), seed)
+    return EpisodeSeeds(Monitor(SuccessInfo(_ending(made))), seed)
+
+
+def limit_of(env: gymnasium.Env[Any, Any]) -> int | None:
+    """Steps until the time limit of an environment; None where it has none."""
+    own = getattr(env.unwrapped, "max_steps", None)
+    told = env.spec.max_episode_steps if env.spec is not None else None
+    limit = own or told
+    return int(limit) if limit else None
+
+
+def _ending(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    """The same with a time limit where it has none (CliffWalking): a greedy policy may go round for ever in it."""
+    return env if limit_of(env) else TimeLimit(env, UNENDING)

@@ -15,6 +15,7 @@ from nser.background import Background
 from nser.experience.trajectories import Trajectories
 from nser.grounding.vocabulary import Vocabulary
 from nser.induce.cassette import Cassette
+from nser.induce.evidence import has_contrast
 from nser.induce.loop import Induction, induce
 from nser.induce.proposers import proposer_of
 from nser.induce.proposing import Proposer
@@ -64,8 +65,11 @@ class Inducing:
         return proposer_of(self._llm, Cassette(self._replies, self._redact) if self._replies else None)
 
     def induce(self, trajectories: Trajectories, step: int, previous: RuleSet | None) -> Induction | None:
-        """Rules from these episodes now, or None where a model thinks about them in the background."""
-        if self._slow and self._waits == 0:
+        """Rules from these episodes now, or None where a model thinks about them in the background.
+
+        While there is neither good nor bad that a model could be shown, the symbolic learner proposes.
+        """
+        if self._slow and self._waits == 0 and has_contrast(trajectories):
             if self._background is None:
                 self._background = Background(self._work, room=1)
             if self._background.figures().backlog == 0:

@@ -16,7 +16,7 @@ from nser.agents.replay_buffer import IndexedReplayBuffer
 from nser.envs.make import vocabulary_of
 from nser.errors import NserError
 from nser.grounding.vocabulary import Vocabulary
-from nser.induce.evidence import has_contrast
+from nser.induce.evidence import label_for
 from nser.induce.loop import Induction
 from nser.induce.settings import InductionSettings
 from nser.induce.standing import in_force
@@ -81,7 +81,10 @@ class Session:
             self.buffer.set_scorer(self.placebo)
         self.watching = self._watching() if settings.replay == "vlm-rb" else None
         self.induction = InductionSettings(
-            label=settings.label, gamma=settings.label_gamma, max_rules=settings.max_rules
+            label=settings.label,
+            gamma=settings.label_gamma,
+            max_rules=settings.max_rules,
+            curious=settings.curious,
         )
         self.inducing = (
             Inducing(self.vocabulary, self.induction, settings.llm, replies, settings.redact)
@@ -93,13 +96,12 @@ class Session:
         """Rules from what the buffer holds, put in force; None while a language model thinks about them.
 
         A set that came out empty does not replace one that holds rules, but for those that data refuted; the answer's
-        `ruleset` is what came into force, if anything did. Raises `NoContrastError` while there are not both good and
-        bad episodes.
+        `ruleset` is what came into force, if anything did. Raises `NoContrastError` while nothing tells good from bad.
         """
         assert self.inducing is not None
         trajectories = self.buffer.trajectories(newest=self.induction.window)
-        if not has_contrast(trajectories):
-            raise NoContrastError("there are not both good and bad episodes")
+        if label_for(trajectories, self.induction) is None:
+            raise NoContrastError("there are too few complete episodes, or not both good and bad ones")
         return self._take(self.inducing.induce(trajectories, step, self.ruleset))
 
     def late_induction(self) -> Induction | None:

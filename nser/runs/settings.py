@@ -54,6 +54,7 @@ class RunSettings(BaseModel):
     explore_share: float = Field(0.5, ge=0, le=1)
     induce_every: int = Field(2_000, ge=1)
     label: Label = "progress"
+    curious: bool = True
     label_gamma: float = Field(0.99, gt=0, le=1)
     max_rules: int = Field(12, ge=1)
 

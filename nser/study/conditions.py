@@ -41,7 +41,7 @@ class Condition:
     eta, correct, tau, guard, mix, alpha, beta: of the law; the guard is `max_rule_share`
     audit:   whether rules known beforehand leave when data refute them, as a person's rules do in `nser train`
     induce_every: environment steps between two inductions, or two audits
-    label, max_rules: of the induction
+    label, max_rules, curious: of the induction
     """
 
     name: str
@@ -62,6 +62,7 @@ class Condition:
     induce_every: int = 2_000
     label: Label = "progress"
     max_rules: int = 12
+    curious: bool = True
 
     def law(self) -> Law:
         """The replay law. Raises `LawError` for values out of range."""
@@ -78,7 +79,8 @@ class Condition:
 
     def induction(self) -> InductionSettings:
         """Settings of its inductions."""
-        return InductionSettings(label=self.label, max_rules=self.max_rules)
+        curious = self.curious and self.induces
+        return InductionSettings(label=self.label, max_rules=self.max_rules, curious=curious)
 
     @property
     def feedback(self) -> bool:
@@ -135,12 +137,14 @@ CONDITIONS: dict[str, Condition] = _table()
 """Every named condition; `+explore` stands for exploration by rules, induced ones where the name means none."""
 
 NOT_OVERRIDDEN = ("name", "summary", "replay", "rules", "explore")
+SWITCHES = {"on": True, "off": False}
+ON_OFF = ("audit", "curious")
 READERS: dict[str, Callable[[str], Any]] = {
     "induce_every": int,
     "max_rules": int,
     "label": str,
     "correct": str,
-    "audit": lambda word: {"on": True, "off": False}[word],
+    **dict.fromkeys(ON_OFF, SWITCHES.__getitem__),
 }
 CHOICES: dict[str, tuple[str, ...]] = {"label": LABELS, "correct": get_args(Correct)}
 OVERRIDES = tuple(field.name for field in fields(Condition) if field.name not in NOT_OVERRIDDEN)
@@ -171,7 +175,7 @@ def _override(text: str, part: str) -> tuple[str, Any]:
     try:
         found = READERS.get(key, float)(value)
     except (ValueError, KeyError):
-        kind = "a whole number" if READERS.get(key) is int else "on or off" if key == "audit" else "a number"
+        kind = "on or off" if key in ON_OFF else "a whole number" if READERS.get(key) is int else "a number"
         raise OverrideError(text, part, f"{kind} for {key}") from None
     if key in CHOICES and found not in CHOICES[key]:
         raise OverrideError(text, part, f"one of {', '.join(CHOICES[key])}")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from nser.agents.explore import Explorer, RuleExplorer, UniformExplorer
 from nser.experience.trajectories import as_steps
 from nser.grounding.vocabulary import Vocabulary
-from nser.induce.labels import Valuation
+from nser.induce.kinds import Valuation
 from nser.study.conditions import Condition
 from nser.study.errors import StudyError
 

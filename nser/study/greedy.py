@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nser.envs.grid import GridWorld
-from nser.runs.environment import evaluation_env
+from nser.runs.environment import UNENDING, evaluation_env, limit_of
 from nser.runs.evaluate import Evaluation
 from nser.study.world import Observations, World
-
-UNENDING = 1_000  # steps after which an episode of a world without a time limit is cut
 
 Greedy = Callable[[Observations], NDArray[np.int64]]
 
@@ -73,7 +71,7 @@ class GreedyEvaluations:
         """One evaluation for each member; `greedy` is asked for the actions [S, E] of all at once."""
         shape = (len(self.envs), self.episodes)
         observations = np.zeros((*shape, self.world.width), np.float32)
-        episodes = [[_Episode(env, limit_of(env), self.rounds) for env in envs] for envs in self.envs]
+        episodes = [[_Episode(env, limit_of(env) or UNENDING, self.rounds) for env in envs] for envs in self.envs]
         running = list(np.ndindex(shape))
         for member, number in running:
             found, _ = self.envs[member][number].reset(seed=self._seeds[member][number])
@@ -94,13 +92,6 @@ class GreedyEvaluations:
         for envs in self.envs:
             for env in envs:
                 env.close()
-
-
-def limit_of(env: gymnasium.Env[Any, Any]) -> int:
-    """Steps until the time limit of an environment, `UNENDING` where it has none (CliffWalking)."""
-    own = getattr(env.unwrapped, "max_steps", None)
-    told = env.spec.max_episode_steps if env.spec is not None else None
-    return int(own or told or UNENDING)
 
 
 def grid_state(world: Any) -> Hashable:

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from nser.agents.explore import RuleExplorer
 from nser.agents.replay_buffer import Scorer
-from nser.induce.evidence import has_contrast
+from nser.induce.evidence import has_contrast, label_for
 from nser.induce.loop import induce
 from nser.induce.proposing import Proposer
 from nser.induce.standing import in_force
+from nser.induce.symbolic import SymbolicProposer
 from nser.replay.draw import Draw
 from nser.replay.index import ReplayIndex
 from nser.rules.ruleset import RuleSet
@@ -75,10 +76,9 @@ class Member:
         """
         settings = self.condition.induction()
         trajectories = self.place.ring.trajectories(self.place.number, settings.window)
-        if has_contrast(trajectories):
-            found = induce(
-                trajectories, self.world.vocabulary, self.proposer, settings, step=step, previous=self.ruleset
-            )
+        if label_for(trajectories, settings) is not None:
+            proposer = self.proposer if has_contrast(trajectories) else SymbolicProposer()
+            found = induce(trajectories, self.world.vocabulary, proposer, settings, step=step, previous=self.ruleset)
             ruleset = in_force(found.ruleset, self.ruleset)
             if ruleset is not None:
                 self.put_in_force(ruleset)

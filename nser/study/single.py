@@ -12,10 +12,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from nser.agents.replay_buffer import IndexedReplayBuffer
 from nser.envs.make import vocabulary_of
-from nser.induce.evidence import has_contrast
+from nser.induce.evidence import has_contrast, label_for
 from nser.induce.loop import induce
 from nser.induce.proposing import Proposer
 from nser.induce.standing import in_force
+from nser.induce.symbolic import SymbolicProposer
 from nser.replay.index import ReplayIndex
 from nser.rules.ruleset import RuleSet
 from nser.runs.environment import evaluation_env
@@ -74,9 +75,10 @@ class SingleRun:
         """Rules from what is stored, put in force; nothing while there are not both good and bad episodes."""
         settings = self.condition.induction()
         trajectories = self.buffer.trajectories(newest=settings.window)
-        if has_contrast(trajectories):
+        if label_for(trajectories, settings) is not None:
+            proposer = self.proposer if has_contrast(trajectories) else SymbolicProposer()
             before = self.session.ruleset
-            found = induce(trajectories, self.vocabulary, self.proposer, settings, step=step, previous=before)
+            found = induce(trajectories, self.vocabulary, proposer, settings, step=step, previous=before)
             ruleset = in_force(found.ruleset, before)
             if ruleset is not None:
                 self.put_in_force(ruleset)

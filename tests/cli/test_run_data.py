@@ -18,7 +18,7 @@ from tests.runs.test_runs import settings
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("runs") / "run"
-    train(path, settings(steps=2600, final_episodes=0, eval_every=100_000))
+    train(path, settings(steps=2600, final_episodes=0, eval_every=100_000, curious=False))
     return path
 
 

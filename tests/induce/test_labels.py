@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from nser.experience.trajectories import Trajectories
 from nser.induce.kinds import numbered
 from nser.induce.labels import advantage, progress, return_to_go, success
+from nser.induce.novelty import novelty
 from tests.induce.planted import CHAIN, LEAVES, NUMBERS, ROOMS, play
 
 
@@ -88,3 +90,48 @@ def test_kinds_are_told_apart_by_every_column_whatever_their_number() -> None:
         found = numbered(codes)
         same = (codes[:, None] == codes[None]).all(2)
         np.testing.assert_array_equal(found[:, None] == found[None], same)
+
+
+def achieved_slowly(played: Trajectories) -> list[set[str]]:
+    """What every step of the chain brought about for the first time in its episode."""
+    found: list[set[str]] = []
+    known: set[str] = set()
+    usual = float(np.median(played.rewards))
+    for row in range(len(played)):
+        before, after = played.observations[row], played.next_observations[row]
+        if row == 0 or played.episodes[row] != played.episodes[row - 1]:
+            known = literals(before)
+        now = literals(after) | ({"rewarded"} if played.rewards[row] > usual else set())
+        found.append(now - known)
+        known |= now
+    return found
+
+
+def literals(observation: np.ndarray) -> set[str]:
+    rooms = {f"{'' if room == observation[0] else '~'}r{room}" for room in range(ROOMS)}
+    return rooms | {"noise" if observation[1] > 0.5 else "~noise"}
+
+
+@pytest.mark.parametrize("limit", [3, 12, 40])
+def test_novelty_is_the_sum_over_first_achievements_of_one_by_the_root_of_their_episodes(limit: int) -> None:
+    played = play(80, 7, limit=limit)
+    achieved = achieved_slowly(played)
+    episodes = {name: sum(name in one for one in achieved) for one in achieved for name in one}
+    slow = np.array([sum(1 / np.sqrt(episodes[name]) for name in one) for one in achieved])
+    np.testing.assert_allclose(novelty(played, CHAIN, 0.9), slow - slow.mean(), atol=1e-12)
+
+
+def test_novelty_needs_no_reward() -> None:
+    played = play(300, 0)
+    found = novelty(dataclasses.replace(played, rewards=np.zeros(len(played), np.float32)), CHAIN, 0.95)
+    for room in range(ROOMS - 1):
+        here, right = played.observations[:, 0] == room, played.actions == LEAVES[room]
+        assert found[here & right].mean() > 0.02 + found[here & ~right].mean()
+
+
+def test_novelty_of_numbers_and_of_nothing() -> None:
+    played = play(50, 3)
+    found = novelty(played, NUMBERS, 0.9)
+    assert found.shape == (len(played),)
+    assert abs(found.mean()) < 1e-12
+    assert len(novelty(played[:0], CHAIN, 0.9)) == 0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from nser.induce.evidence import Evidence, has_contrast
+from nser.induce.evidence import Evidence, label_for
 from nser.induce.figures import figures, lower_bound
 from nser.induce.literals import candidate_literals
 from nser.induce.loop import induce, select
@@ -137,15 +137,20 @@ def test_induction_is_deterministic_and_prints_what_parses() -> None:
         assert print_rule(parse_rule(line)) == line
 
 
-def test_no_contrast_without_good_and_bad_episodes() -> None:
+def test_labels_but_novelty_need_good_and_bad_episodes() -> None:
     played = play(100, 0)
     good = np.isin(played.numbers, np.flatnonzero(played.returns > 0))
-    assert has_contrast(played)
-    assert not has_contrast(played[good])
-    assert not has_contrast(played[~good])
-    assert not has_contrast(played[:0])
+    assert label_for(played, SETTINGS) == "progress"
     one_good = played[~good | (played.numbers == played.numbers[good][0])]
-    assert not has_contrast(one_good)
+    for part in (played[good], played[~good], played[:0], one_good):
+        assert label_for(part, SETTINGS) is None
+    curious = InductionSettings(curious=True)
+    assert label_for(played, curious) == "progress"
+    assert label_for(one_good, curious) == label_for(one_good, InductionSettings(label="novelty")) == "novelty"
+    assert label_for(played[:0], curious) is None
+    nine = played[~good | np.isin(played.numbers, np.flatnonzero(played.returns > 0)[:9])]
+    assert label_for(nine, curious) == "novelty"
+    assert label_for(nine, SETTINGS) == "progress"
 
 
 def test_nothing_to_learn_from_gives_no_rules() -> None:

@@ -16,7 +16,7 @@ import torch
 from nser.runs.archive import read_archive, write_archive
 from nser.runs.callback import Silent
 from nser.runs.directory import RunDirectory
-from nser.runs.environment import SuccessInfo, evaluation_env, training_env
+from nser.runs.environment import UNENDING, SuccessInfo, evaluation_env, training_env
 from nser.runs.errors import CheckpointError, DiskError, NoRunError, RunError, RunExistsError, RunStopped
 from nser.runs.evaluate import evaluate
 from nser.runs.session import Session, Streams, UnsuitedEnvironmentError
@@ -391,7 +391,7 @@ def test_owed_shares_of_a_large_buffer_are_estimated_from_blocks(whole: Path, mo
     assert ruleset is not None
     session.put_in_force(ruleset)
     exact = owed.rule_shares(session)
-    monkeypatch.setattr(owed, "LOOKED_AT", 1000)
+    monkeypatch.setattr(owed, "LOOKED_AT", 2000)
     monkeypatch.setattr(owed, "BLOCK", 50)
     estimated = owed.rule_shares(session)
     assert sum(exact.owed.values()) > 0.01
@@ -399,3 +399,11 @@ def test_owed_shares_of_a_large_buffer_are_estimated_from_blocks(whole: Path, mo
     for rule in exact.owed:
         assert estimated.owed[rule] == pytest.approx(exact.owed[rule], abs=0.03)
         assert estimated.firing[rule] == pytest.approx(exact.firing[rule], abs=0.03)
+
+
+def test_a_world_without_a_time_limit_gets_one_in_training_and_evaluation(tmp_path: Path) -> None:
+    """Episodes of CliffWalking end at the goal alone, and a policy that walks at a wall never gets there."""
+    outcome = train(tmp_path / "run", settings(env="CliffWalking-v1", steps=2500, eval_every=2500))
+    assert outcome.evaluation is not None
+    assert outcome.evaluation.mean_length <= UNENDING
+    assert max(line["episodes"] for line in told(tmp_path / "run") if line["kind"] == "train") >= 2

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from nser.envs.make import make_env
-from nser.study.greedy import UNENDING, GreedyEvaluations, grid_state, limit_of
+from nser.runs.environment import UNENDING, limit_of
+from nser.study.greedy import GreedyEvaluations, grid_state
 from nser.study.learner import StackedLearner
 from nser.study.settings import study_settings
 from nser.study.world import World
@@ -84,6 +85,7 @@ def test_states_are_equal_exactly_when_the_world_is_in_the_same_state() -> None:
 def test_elsewhere_a_state_may_come_back_and_only_the_time_limit_ends_an_episode() -> None:
     assert limit_of(make_env("CartPole-v1")) == 500
     assert limit_of(make_env(DOORKEY)) == 250
+    assert limit_of(make_env("CliffWalking-v1")) is None
     world = World.of("CliffWalking-v1")  # without a time limit of its own
     up = np.zeros((1, 2), np.int64)
     (found,) = GreedyEvaluations(world, (0,), 2).run(lambda observations: up)

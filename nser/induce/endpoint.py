@@ -17,6 +17,7 @@ from nser.induce.model import (
     RefusalError,
     RefusedCallError,
     TimedOutError,
+    TooLongError,
     UnreachableError,
 )
 from nser.induce.summary import estimate_tokens
@@ -186,6 +187,11 @@ def _refused(name: str, error: Any) -> ModelError:
     if status >= 500:
         return UnreachableError(f"{name} failed with HTTP {status}; ask again later")
     reason = " ".join(str(getattr(error, "message", "")).split())[:200]
+    if status == 400 and (code == "context_length_exceeded" or "context size" in reason or "context length" in reason):
+        return TooLongError(
+            f"the prompt is too long for {name} ({reason}); serve it with a larger context, "
+            "or show less with --episode-tokens"
+        )
     return RefusedCallError(f"{name} refuses the call with HTTP {status}: {reason}; correct key, model or address")
 
 

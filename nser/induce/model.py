@@ -52,6 +52,13 @@ class RefusedCallError(ModelError):
     fatal = True
 
 
+class TooLongError(ModelError):
+    """The prompt does not fit into what the server lets the model read."""
+
+    outcome = "too-long"
+    fatal = True
+
+
 class RefusalError(ModelError):
     """The model declined to answer."""
 

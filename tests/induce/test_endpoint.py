@@ -15,6 +15,7 @@ from nser.induce.model import (
     RefusalError,
     RefusedCallError,
     TimedOutError,
+    TooLongError,
     UnreachableError,
 )
 from tests.induce.fake_server import Answer, completion, failure, serve
@@ -56,6 +57,13 @@ FAILURES: list[tuple[str, Answer, type[ModelError], int]] = [
     ("quota", failure(429, "insufficient_quota", "You exceeded your current quota"), QuotaError, 1),
     ("rate", failure(429, "rate_limit_exceeded", retry_after="0"), RateLimitedError, 3),
     ("server", failure(503), UnreachableError, 3),
+    ("too long", failure(400, "context_length_exceeded", "maximum context length is 4096 tokens"), TooLongError, 1),
+    (
+        "too long for llama.cpp",
+        failure(400, "400", "exceeds the available context size (4096 tokens)"),
+        TooLongError,
+        1,
+    ),
     ("key", failure(401, "invalid_api_key", "Incorrect API key"), RefusedCallError, 1),
     ("model", failure(404, "model_not_found", "no such model"), RefusedCallError, 1),
     (

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.console import Group, JustifyMethod, RenderableType
 from rich.padding import Padding
 from rich.table import Table as Lines
 from rich.text import Text
 
-from nser.study.sheets import NAME_COLUMNS, Entry, comparison_sheet, summary_sheet
+from nser.study.sheets import sections
 from nser.study.wording import updates_text
 
 if TYPE_CHECKING:
+    from nser.pages.sheets import Column, Row
     from nser.study.conditions import Condition
     from nser.study.table import Table
 
@@ -26,12 +27,12 @@ STYLES = {"better": "green", "worse": "red", "not shown": "dim"}
 def study_table(table: Table, width: int) -> RenderableType:
     """Both sheets, a block for each update ratio, and the remarks, on a terminal of so many columns."""
     parts: list[RenderableType] = [Text(f"{table.environment}: greedy {table.measure}", style="bold")]
-    for sheet in (summary_sheet(table), comparison_sheet(table)):
+    for section in sections(table):
         for ratio in table.ratios:
-            rows = [row for row in sheet.rows if row[0].order == ratio]
+            rows = [row for row in section.sheet.rows if row.cells[0].order == ratio]
             if rows:
-                heading = f"\n{sheet.title}, {updates_text(ratio)}"
-                parts += [Text(heading, style="bold"), _lines(sheet.columns, rows, narrow=width < WIDE)]
+                heading = f"\n{section.title}, {updates_text(ratio)}"
+                parts += [Text(heading, style="bold"), _lines(section.sheet.columns, rows, narrow=width < WIDE)]
     parts += [Padding(Text(f"- {remark}"), (1, 0, 0, 0)) for remark in table.remarks]
     return Group(*parts)
 
@@ -47,16 +48,15 @@ def conditions_table(conditions: Iterable[Condition], overrides: Sequence[str]) 
     return Group(lines, Text(told, style="dim"))
 
 
-def _lines(columns: Sequence[str], rows: Sequence[Sequence[Entry]], *, narrow: bool) -> Lines:
+def _lines(columns: Sequence[Column], rows: Sequence[Row], *, narrow: bool) -> Lines:
     """Rows of one ratio, which is said above them; a narrow terminal gets each interval below its figure."""
     lines = Lines(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for column in columns[1:]:
-        name = column in ("condition", "against")  # folded where there is no room; figures never are
-        lines.add_column(
-            column, justify="left" if column in NAME_COLUMNS else "right", no_wrap=not name, overflow="fold"
-        )
+        name = column.name in ("condition", "against")  # folded where there is no room; figures never are
+        justify: JustifyMethod = "right" if column.number else "left"
+        lines.add_column(column.name, justify=justify, no_wrap=not name, overflow="fold")
     for row in rows:
-        texts = [_folded(entry.text) if narrow else entry.text for entry in row[1:]]
+        texts = [_folded(cell.text) if narrow else cell.text for cell in row.cells[1:]]
         lines.add_row(*(Text(text, style=STYLES.get(text, "")) for text in texts))
     return lines
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from nser.pages.figures import inline
 from nser.replay.explain import Explanation
-from nser.report.drawing import COLOURS, REST, SMALL, chart, inline, legend
+from nser.report.drawing import COLOURS, REST, SMALL, chart, legend
 
 BINS = 24
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from nser.report.drawing import COLOURS, REST, SMALL, chart, inline, legend, over_steps
+from nser.pages.figures import inline
+from nser.pages.style import over_steps
+from nser.report.drawing import COLOURS, REST, SMALL, chart, legend
 
 Line = dict[str, Any]
 SHOWN_RULES = 8  # colours that an eye tells apart; the rest is drawn as one

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from nser.pages.sheets import Cell, Column, Row, Sheet, number, word
 from nser.report.curves import Line
-from nser.report.sheets import Cell, Column, Row, Sheet, number, word
 from nser.rules.diff import Change, diff
 from nser.rules.errors import RuleFileError
 from nser.rules.print_english import english

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
 from nser.errors import NserError
 from nser.files import write_text
 from nser.jsons import read_json
+from nser.pages.environment import environment
+from nser.pages.sheets import Sheet
 from nser.report.ages import ages
 from nser.report.cost import calls_of, costs_of
 from nser.report.curves import Line, diversity_curves, learning_curve, of_kind, small_curves
 from nser.report.replayed import Spread, Stored, items_sheet, spread_of
 from nser.report.rules import RulesPart
-from nser.report.sheets import Sheet
 from nser.rules.store import RuleSet
 from nser.runs.directory import RunDirectory
 from nser.runs.errors import RunError
@@ -60,7 +59,7 @@ def render(run: RunDirectory) -> str:
     rules = RulesPart.of(run, metrics, signature) if settings.uses_rules else None
     config = read_json(run.config)
     return (
-        _environment()
+        environment("nser.report")
         .get_template("page.html")
         .render(
             title=f"{settings.env} · {settings.replay}",
@@ -77,16 +76,6 @@ def render(run: RunDirectory) -> str:
             costs=costs_of(metrics),
             calls=calls_of(run),
         )
-    )
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("nser.report", "."),
-        autoescape=select_autoescape(),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 

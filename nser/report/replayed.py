@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from nser.agents.replay_buffer import IndexedReplayBuffer
 from nser.grounding.vocabulary import Vocabulary
+from nser.pages.sheets import Cell, Column, Row, Sheet, number, share, word
 from nser.replay.explain import Explanation
-from nser.report.sheets import Cell, Column, Row, Sheet, number, share, word
 from nser.rules.store import RuleSet
 from nser.runs.explain import action_of, facts_of
 from nser.runs.inspect import half_of_draws, strongest_rule

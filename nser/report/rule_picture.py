@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import networkx as nx
@@ -15,7 +15,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch
 
 from nser.files import atomic_path
-from nser.report.drawing import INK, STYLE, inline
+from nser.pages.figures import inline, picture
+from nser.pages.style import BLAME, INK, PRAISE, STYLE
 from nser.rules.graph import Edge
 from nser.rules.syntax import Rule, blames
 
@@ -25,25 +26,24 @@ STYLES = {
     "feeds": ("#b9770e", "-", "-|>", "its head is asked for"),
     "shares": ("#9aa5af", "-", "-", "shared predicates"),
 }
-PRAISE, BLAME = "#e8f6ef", "#fdecea"
+TITLE = "Graph of the rules"
 Places = dict[str, tuple[float, float]]
 
 
 def draw(path: Path, rules: Sequence[Rule], edges: Sequence[Edge]) -> None:
     """Write an .svg or .png; the same rules give the same picture."""
-    figure = _figure(rules, edges, ink="black")
-    with mpl.rc_context({"svg.hashsalt": "nser"}), atomic_path(path) as beside:
-        kind = path.suffix.removeprefix(".")
-        figure.savefig(beside, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
+    kind: Literal["svg", "png"] = "svg" if path.suffix == ".svg" else "png"
+    with mpl.rc_context(STYLE), atomic_path(path) as beside:
+        beside.write_bytes(picture(_figure(rules, edges), kind, TITLE))
 
 
 def in_page(rules: Sequence[Rule], edges: Sequence[Edge]) -> str:
     """The picture as an `<svg>` element in the page's colours; each rule leads to its place, `rule-NAME`."""
     with mpl.rc_context(STYLE):
-        return inline(_figure(rules, edges, ink=INK, linked=True), "graph", "Graph of the rules")
+        return inline(_figure(rules, edges, linked=True), "graph", TITLE)
 
 
-def _figure(rules: Sequence[Rule], edges: Sequence[Edge], *, ink: str, linked: bool = False) -> Figure:
+def _figure(rules: Sequence[Rule], edges: Sequence[Edge], *, linked: bool = False) -> Figure:
     side = max(4.0 if linked else 5.0, 2.2 * sqrt(len(rules) + 1) * (0.75 if linked else 1.0))
     places = _places(rules, edges)
     figure = Figure(figsize=(1.5 * side, side), layout="constrained")
@@ -57,7 +57,7 @@ def _figure(rules: Sequence[Rule], edges: Sequence[Edge], *, ink: str, linked: b
         box = {"boxstyle": "round,pad=0.4", "facecolor": BLAME if blames(rule) else PRAISE, "edgecolor": "#5d6d7e"}
         axes.scatter([x], [y], alpha=0)
         label = axes.text(
-            x, y, f"{rule.name}\n{rule.weight:.2f}", ha="center", va="center", fontsize=8, bbox=box, color=ink
+            x, y, f"{rule.name}\n{rule.weight:.2f}", ha="center", va="center", fontsize=8, bbox=box, color=INK
         )
         if linked:
             label.set_url(f"#rule-{rule.name}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nser.pages.sheets import Cell, Column, Row, Sheet, number, share, word
 from nser.report.curves import Line, of_kind, shares_over_time
 from nser.report.history import Event, events_of, history_sheet, inductions_sheet, lives_of, steps_of, versions_of
 from nser.report.lives import time_line
 from nser.report.rule_picture import in_page
-from nser.report.sheets import Cell, Column, Row, Sheet, number, share, word
 from nser.rules.graph import Edge, edges
 from nser.rules.print_english import english
 from nser.rules.printer import print_rule

@@ -13,14 +13,18 @@ import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from nser.files import atomic_path, write_text
+from nser.pages.figures import inline, picture
 from nser.study.cells import Row, StudyDirectory, read_rows, read_settings
 from nser.study.curves import Measure, collect
 from nser.study.page import render
-from nser.study.plot import draw_areas, draw_curves, png, svg
+from nser.study.plot import draw_areas, draw_curves
 from nser.study.sheets import markdown
 from nser.study.table import Table, make_table
+
+KINDS: tuple[Literal["svg", "png"], ...] = ("svg", "png")
 
 
 def write_outputs(path: Path, baselines: Sequence[str] = (), measure: Measure | None = None) -> Table:
@@ -32,15 +36,18 @@ def write_outputs(path: Path, baselines: Sequence[str] = (), measure: Measure | 
     expected = settings.conditions, settings.ratios, settings.seed_numbers
     results = collect(rows, *expected, measure=measure, lost=_lost(path, len(rows)))
     table = make_table(results, baselines)
-    curves, areas = draw_curves(results), draw_areas(results, table)
-    pictures = {"curves": svg(curves, "Learning curves"), "areas": svg(areas, "Areas under the curves")}
+    drawn = {
+        "curves": (draw_curves(results), "Learning curves"),
+        "areas": (draw_areas(results, table), "Areas under the curves"),
+    }
     write_text(path / "table.json", json.dumps(table.as_dict(), indent=2, allow_nan=False) + "\n")
     write_text(path / "table.md", markdown(table))
-    for name, figure in (("curves", curves), ("areas", areas)):
-        write_text(path / f"{name}.svg", pictures[name] + "\n")
-        with atomic_path(path / f"{name}.png") as beside:
-            beside.write_bytes(png(figure))
-    write_text(path / "index.html", render(path, table, pictures))
+    for name, (figure, title) in drawn.items():
+        for kind in KINDS:
+            with atomic_path(path / f"{name}.{kind}") as beside:
+                beside.write_bytes(picture(figure, kind, title))
+    inlined = {name: inline(figure, name, title) for name, (figure, title) in drawn.items()}
+    write_text(path / "index.html", render(path, table, inlined))
     if find_spec("pyarrow") is not None:
         _write_parquet(path / "evaluations.parquet", rows)
     return table

@@ -7,34 +7,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-
-from nser.study.sheets import NAME_COLUMNS, comparison_sheet, summary_sheet
+from nser.pages.environment import environment
+from nser.study.sheets import sections
 from nser.study.table import Line, Table
 from nser.study.wording import ratio_text, short
 
 
 def render(path: Path, table: Table, pictures: Mapping[str, str]) -> str:
     """The page as text. `pictures` are the SVG elements `curves` and `areas`; `path` holds the `study.json`."""
-    environment = Environment(
-        loader=PackageLoader("nser.study", "."),
-        autoescape=select_autoescape(),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     study = json.loads((path / "study.json").read_text(encoding="utf-8"))
-    return environment.get_template("page.html").render(
-        name=path.resolve().name,
-        table=table,
-        settings=study["settings"],
-        versions=study.get("versions", {}),
-        command=study.get("command"),
-        cards=_cards(table),
-        pictures=pictures,
-        sheets=[sheet for sheet in (summary_sheet(table), comparison_sheet(table)) if sheet.rows],
-        name_columns=NAME_COLUMNS,
-        cpu=_cpu(table),
+    name = path.resolve().name
+    return (
+        environment("nser.study")
+        .get_template("page.html")
+        .render(
+            title=f"{table.environment} · study {name}",
+            name=name,
+            table=table,
+            settings=study["settings"],
+            versions=study.get("versions", {}),
+            command=study.get("command", ""),
+            cards=_cards(table),
+            pictures=pictures,
+            sections=sections(table),
+            cpu=_cpu(table),
+        )
     )
 
 
@@ -60,7 +57,8 @@ def _cpu(table: Table) -> dict[str, Any]:
     minutes: dict[str, float] = {}
     for line in table.lines:
         minutes[line.condition] = minutes.get(line.condition, 0.0) + _minutes(line)
-    return {"conditions": minutes, "total": sum(minutes.values())}
+    told = {condition: f"{spent:.1f} min" for condition, spent in minutes.items()}
+    return {"conditions": told, "total": sum(minutes.values())}
 
 
 def _minutes(line: Line) -> float:

@@ -6,7 +6,6 @@ also carries its name, so that no legend has to be matched by colour.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from nser.pages.style import GROUND, INK, STYLE, over_steps
 from nser.study.curves import Group, Results
 from nser.study.statistics import band
 from nser.study.table import Line, Table
@@ -22,23 +22,12 @@ from nser.study.wording import estimate_text, updates_text
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8a6d00")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))  # where there are more conditions than colours
-CONTROLS: Any = {  # what others are measured against, in greys
+CONTROLS: Any = {  # what others are measured against: in ink, and in greys that read by day and by night
     "uniform": {"color": "#999999", "linestyle": "-"},
-    "per": {"color": "#222222", "linestyle": "-"},
-    "placebo": {"color": "#666666", "linestyle": DASHES[1]},
+    "per": {"color": INK, "linestyle": "-"},
+    "placebo": {"color": "#777777", "linestyle": DASHES[1]},
 }
 LABEL_GAP = 0.052  # least distance of two labels, in heights of a panel
-STYLE: Any = {
-    "svg.fonttype": "none",  # text stays text: searchable, and in the reader's font
-    "svg.hashsalt": "nser",  # the same study gives the same file
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.alpha": 0.25,
-}
 
 
 def draw_curves(results: Results) -> Figure:
@@ -54,7 +43,7 @@ def draw_curves(results: Results) -> Figure:
             panel.set_visible(False)
         for panel, ratio in zip(panels.flat, ratios, strict=False):
             _curves(panel, results.at(ratio), results.steps, looks)
-            panel.set_title(updates_text(ratio), loc="left", fontsize=11)
+            panel.set_title(updates_text(ratio))
             panel.set_ylabel(f"greedy {results.measure}")
     return figure
 
@@ -71,27 +60,9 @@ def draw_areas(results: Results, table: Table) -> Figure:
         for panel, ratio in zip(panels.flat, ratios, strict=True):
             lines = {line.condition: line for line in table.lines if line.ratio == ratio}
             _areas(panel, results.at(ratio), lines, looks)
-            panel.set_title(updates_text(ratio), loc="left", fontsize=11)
+            panel.set_title(updates_text(ratio))
         panels.flat[-1].set_xlabel(f"area under the curve of greedy {results.measure}: every seed, IQM, 95 % interval")
     return figure
-
-
-def png(figure: Figure) -> bytes:
-    """A figure as a PNG file."""
-    return _saved(figure, "png", dpi=130)
-
-
-def svg(figure: Figure, title: str) -> str:
-    """A figure as an SVG element that can stand inside a page."""
-    text = _saved(figure, "svg", metadata={"Date": None, "Title": title}).decode()
-    return text[text.index("<svg") :]
-
-
-def _saved(figure: Figure, kind: str, **options: Any) -> bytes:
-    stream = io.BytesIO()
-    with mpl.rc_context(STYLE):
-        figure.savefig(stream, format=kind, **options)
-    return stream.getvalue()
 
 
 def _looks(names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -117,8 +88,7 @@ def _curves(axes: Axes, groups: Sequence[Group], steps: np.ndarray, looks: Mappi
             axes.fill_between(steps, low, high, color=look["color"], alpha=0.8 / (4 + len(groups)), linewidth=0)
         ends[group.condition] = float(middle[-1]), float(middle.mean())
     axes.set_ylim(-0.03, 1.03)
-    axes.set_xlabel("environment steps")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}k" if value else "0")
+    over_steps(axes)
     _label_ends(axes, ends, looks)
 
 
@@ -180,7 +150,7 @@ def _areas(
         axes.scatter(group.areas, _scattered(place, len(group.areas)), s=9, color=colour, alpha=0.5, linewidths=0)
         if area.low is not None and area.high is not None:
             axes.plot([area.low, area.high], [place, place], color=colour, linewidth=3, solid_capstyle="butt")
-        axes.plot(area.value, place, marker="D", markersize=6, color=colour, markeredgecolor="white")
+        axes.plot(area.value, place, marker="D", markersize=6, color=colour, markeredgecolor=GROUND)
         axes.annotate(
             estimate_text(area),
             xy=(1.01, place),
@@ -192,6 +162,7 @@ def _areas(
     axes.set_yticks(range(len(groups)), [group.condition for group in groups])
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.set_xlim(-0.02, 1.02)
+    axes.grid(visible=False, axis="y")  # a line through each interval would hide it
 
 
 def _scattered(place: int, seeds: int) -> np.ndarray:

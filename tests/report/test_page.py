@@ -7,12 +7,9 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
 from nser.report.cost import Calls, calls_of, costs_of
 from nser.report.curves import speeds
 from nser.report.page import render
-from nser.report.sheets import Cell, Column, Row, Sheet, number
 from nser.runs.directory import RunDirectory
 from tests.report.runs import made_up, metrics_line, ruleset
 
@@ -143,9 +140,3 @@ def test_recorded_calls_are_counted_with_their_tokens(tmp_path: Path) -> None:
 def test_speed_is_of_the_stretch_between_two_lines() -> None:
     lines = [metrics_line("train", step, seconds=at) for step, at in ((1000, 10.0), (2000, 15.0), (3000, 15.0))]
     assert speeds(lines) == [{"step": 2000, "speed": 200.0}]
-
-
-def test_a_sheet_refuses_rows_of_another_width() -> None:
-    assert number(float("nan")).text == number(None).text == "–"
-    with pytest.raises(ValueError, match="found 2 cells, expected 1"):
-        Sheet("s", "rows", (Column("one"),), (Row((Cell("a"), Cell("b"))),))

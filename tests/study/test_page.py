@@ -6,7 +6,9 @@ import json
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from nser.study.errors import NoResultsError, NoStudyError
 from nser.study.outputs import write_outputs
@@ -35,7 +37,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.inside = tag == "td"
-        self.loads += [value or "" for name, value in attrs if name == "src" or (tag == "link" and name == "href")]
+        addresses = [value or "" for name, value in attrs if name == "src" or (tag == "link" and name == "href")]
+        self.loads += [address for address in addresses if not address.startswith("data:")]
 
     def handle_data(self, data: str) -> None:
         if self.inside:
@@ -105,16 +108,44 @@ def test_no_study_and_an_empty_one_are_said_in_words(tmp_path: Path) -> None:
         write_outputs(study(tmp_path / "empty", []))
 
 
+NAMES = (
+    "[...document.querySelectorAll('#conditions tbody tr')].filter((row) => !row.hidden)"
+    ".map((row) => row.cells[1].textContent).join()"
+)
+
+
 @needs_browser
-def test_a_browser_sorts_the_table_and_its_console_is_silent(made: Path, tmp_path: Path) -> None:
-    names = (
-        "[...document.querySelector('table.sortable').tBodies[0].rows].map((row) => row.cells[1].textContent).join()"
-    )
+def test_a_browser_sorts_and_filters_the_table_and_its_console_is_silent(made: Path, tmp_path: Path) -> None:
     with browser(tmp_path) as chrome:
         page = chrome.open(made / "index.html")
         found = []
         for _ in range(2):
-            page.press("table.sortable th:nth-child(2) button", "Enter")
-            found.append(page.run(names))
+            page.press("#conditions th:nth-child(2) button", "Enter")
+            found.append(page.run(NAMES))
         assert found == ["induced,per,uniform", "uniform,per,induced"]
+        page.type(".sheet:has(#conditions) input[type=search]", "UNI")
+        assert page.run(NAMES) == "uniform"
         assert page.complaints() == []
+
+
+@needs_browser
+def test_charts_take_the_ink_and_the_ground_of_the_scheme(made: Path, tmp_path: Path) -> None:
+    fill = "getComputedStyle(document.querySelector('svg text')).fill"
+    ink = {"light": "rgb(29, 39, 51)", "dark": "rgb(221, 227, 234)"}
+    with browser(tmp_path / "profile") as chrome:
+        page = chrome.open(made / "index.html")
+        for scheme, expected in ink.items():
+            page.look(900, 500, scheme)
+            assert page.run(fill) == expected
+            page.run("document.querySelector('svg').scrollIntoView()")
+            shot = np.asarray(Image.open(page.picture(tmp_path / f"{scheme}.png")).convert("L"))
+            assert (np.median(shot) > 128) == (scheme == "light"), "the chart has a ground of its own"
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [320, 1280])
+def test_nothing_sticks_out_sideways(made: Path, tmp_path: Path, width: int) -> None:
+    with browser(tmp_path) as chrome:
+        page = chrome.open(made / "index.html")
+        page.look(width, 800)
+        assert page.run("document.documentElement.scrollWidth") <= width

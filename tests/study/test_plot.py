@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.text import Annotation
 
+from nser.pages.figures import inline, picture
 from nser.study.curves import Results, collect
-from nser.study.plot import LABEL_GAP, draw_areas, draw_curves, png, spread, svg
+from nser.study.plot import LABEL_GAP, draw_areas, draw_curves, spread
 from nser.study.table import make_table
 from tests.study.rows import sample
 
@@ -76,14 +77,14 @@ def test_areas_show_every_seed_and_each_interval() -> None:
 def test_a_seed_or_two_can_be_drawn(seeds: int) -> None:
     found = collect(sample({"uniform": 0.5, "per": 0.2}, seeds))
     for figure in (draw_curves(found), draw_areas(found, make_table(found))):
-        width, height = struct.unpack(">II", png(figure)[16:24])
+        width, height = struct.unpack(">II", picture(figure, "png", "x")[16:24])
         assert width > 500
         assert height > 80
 
 
 def test_the_same_study_gives_the_same_picture() -> None:
     found = collect(sample({"uniform": 0.5, "per": 0.2}, 3))
-    first, second = (svg(draw_curves(found), "x") for _ in range(2))
+    first, second = (inline(draw_curves(found), "curves", "x") for _ in range(2))
     assert first == second
     assert first.startswith("<svg")
     assert "per" in first

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from nser.study.curves import collect
 from nser.study.errors import BaselineError
-from nser.study.sheets import comparison_sheet, markdown, summary_sheet
+from nser.study.sheets import comparisons, markdown, sections, summary
 from nser.study.statistics import estimate, improvement, paired_difference
 from nser.study.table import make_table
 from tests.study.rows import cell, sample
@@ -101,13 +102,15 @@ def test_a_table_is_json() -> None:
 
 def test_sheets_hold_every_line_and_markdown_every_row() -> None:
     table = make_table(collect(sample(LEVELS, 3)))
-    summary, comparisons = summary_sheet(table), comparison_sheet(table)
-    assert [row[1].text for row in summary.rows] == list(LEVELS)
-    assert summary.rows[0][2].text == "3 (few)"
-    assert summary.rows[0][6].text == "> 4,000", "half of the runs never got there"
-    assert {row[-1].text for row in comparisons.rows} == {"not shown"}, "three seeds show nothing"
+    lines, pairs = (section.sheet for section in sections(table))
+    assert (lines, pairs) == (summary(table).sheet, comparisons(table).sheet)
+    assert [row.cells[1].text for row in lines.rows] == list(LEVELS)
+    assert lines.rows[0].cells[2].text == "3 (few)"
+    half = lines.rows[0].cells[6]
+    assert (half.text, half.order) == ("> 4,000", math.inf), "half of the runs never got there"
+    assert {row.cells[-1].text for row in pairs.rows} == {"not shown"}, "three seeds show nothing"
     text = markdown(table)
     tables = [line for line in text.splitlines() if line.startswith("| ")]
-    assert len(tables) == 2 + len(summary.rows) + 2 + len(comparisons.rows)
+    assert len(tables) == 2 + len(lines.rows) + 2 + len(pairs.rows)
     assert len({line.count("|") for line in tables}) == 1, "both sheets have eight columns"
     assert all(f"- {remark}" in text for remark in table.remarks)

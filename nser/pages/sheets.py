@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 UNKNOWN = "–"
@@ -26,7 +25,7 @@ class Column:
 class Cell:
     """A cell: its text, a smaller note and a line of code under it, a place on the page that it leads to.
 
-    `order` is what sorts, a number or a text; None sorts last.
+    `order` is what sorts, a number (infinity too) or a text; None sorts last.
     """
 
     text: str
@@ -74,8 +73,3 @@ def share(value: float | None) -> Cell:
 def word(text: str, note: str = "", link: str = "") -> Cell:
     """A text that sorts by itself."""
     return Cell(text or UNKNOWN, text or None, note, link=link)
-
-
-def rows_of(cells: Sequence[tuple[Cell, ...]]) -> tuple[Row, ...]:
-    """Rows without places of their own."""
-    return tuple(Row(row) for row in cells)

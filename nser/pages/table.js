@@ -2,11 +2,13 @@
 // columns that are marked for it. Without scripts the tables stand as they are.
 "use strict";
 
+const figure = (text) => (text === "inf" ? Infinity : Number(text));
+
 // Numbers in their order, texts by the alphabet, what is unknown last in either direction.
 function compare(left, right, down) {
   if (left === undefined || right === undefined) return (left === undefined) - (right === undefined);
-  const [a, b] = [Number(left), Number(right)];
-  const order = Number.isNaN(a) || Number.isNaN(b) ? left.localeCompare(right) : a - b;
+  const [a, b] = [figure(left), figure(right)];
+  const order = Number.isNaN(a) || Number.isNaN(b) ? left.localeCompare(right) : (a > b) - (a < b);
   return down ? -order : order;
 }
 
@@ -37,9 +39,11 @@ function labelled(text, control) {
 
 function chooser(table, column, name) {
   const select = document.createElement("select");
-  const values = new Set([...table.tBodies[0].rows].map((row) => row.cells[column].dataset.order ?? ""));
+  const cells = [...table.tBodies[0].rows].map((row) => row.cells[column]);
+  const texts = new Map(cells.map((cell) => [cell.dataset.order ?? "", cell.textContent.trim()]));
   select.add(new Option("all", "*"));
-  [...values].sort().forEach((value) => select.add(new Option(value || "none", value)));
+  [...texts.keys()].sort((a, b) => compare(a, b, false))
+    .forEach((value) => select.add(new Option(value && texts.get(value) || "none", value)));
   return { column, select, label: labelled(name, select) };
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -9,16 +11,25 @@ from numpy.typing import NDArray
 from nser.grounding.evaluator import Evaluator
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary
-from nser.rules.store import RuleSet
+from nser.rules.ruleset import PERSON, Provenance, RuleSet
+from nser.rules.syntax import Rule
+
+UNPROVEN = 0.1
+"""What a person's rule counts for, of its weight, until data support it."""
 
 
 class RuleScorer:
-    """Scores steps by a rule set; every score carries the set's version."""
+    """Scores steps by a rule set; every score carries the set's version.
+
+    Rules that were induced have passed their test by data. One that a person put in force counts for `UNPROVEN` of its
+    weight until the lower end of its lift lies above 0: a wrong one would otherwise draw the replay to the wrong
+    steps for as long as there is too little evidence to refute it. Rules of no known origin count in full.
+    """
 
     def __init__(self, ruleset: RuleSet, vocabulary: Vocabulary) -> None:
         self.ruleset = ruleset
         self.vocabulary = vocabulary
-        self.evaluator = Evaluator(ruleset.rules, vocabulary).requires_grad_(False)
+        self.evaluator = Evaluator(_trusted(ruleset), vocabulary).requires_grad_(False)
         self.version = ruleset.version
         self.past, self.future = self.evaluator.past, self.evaluator.future
 
@@ -35,3 +46,15 @@ class RuleScorer:
             return np.full(len(steps), -1)
         best = self.evaluator.contributions(self.evaluator.firings(steps)).max(1)
         return torch.where(best.values > 0.05, best.indices, -1).numpy()
+
+
+def _trusted(ruleset: RuleSet) -> tuple[Rule, ...]:
+    """The rules with the weights that their evidence allows."""
+    return tuple(
+        replace(rule, weight=UNPROVEN * rule.weight) if _unproven(ruleset.provenance.get(rule.name)) else rule
+        for rule in ruleset.rules
+    )
+
+
+def _unproven(known: Provenance | None) -> bool:
+    return known is not None and known.proposer == PERSON and not (known.lift_low or 0.0) > 0

@@ -17,12 +17,15 @@ from nser.study.errors import NothingKnownError
 Kind = Literal["hand", "wrong"]
 
 
-def rules_beforehand(vocabulary: Vocabulary, kind: Kind) -> RuleSet:
-    """The shipped rules for a vocabulary. Raises `NothingKnownError` where there are none."""
+def rules_beforehand(vocabulary: Vocabulary, kind: Kind, *, audited: bool = True) -> RuleSet:
+    """The shipped rules for a vocabulary, a person's where data are to judge them; otherwise of no known origin.
+
+    Raises `NothingKnownError` where there are none.
+    """
     parsed = parse_rules(_text(vocabulary, f"{kind}.rules"), strict=True)
     if parsed.problems:
         raise parsed.problems[0]
-    theirs = {rule.name: Provenance(proposer=PERSON, since=0) for rule in parsed.rules}
+    theirs = {rule.name: Provenance(proposer=PERSON, since=0) for rule in parsed.rules if audited}
     return RuleSet(parsed.rules, version=1, provenance=theirs)
 
 

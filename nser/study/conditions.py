@@ -39,7 +39,8 @@ class Condition:
     share:   that share, in [0, 1]
     boosted: for `placebo`: relevance 1 for this share of transitions, in place of the rules' scores dealt at random
     eta, correct, tau, guard, mix, alpha, beta: of the law; the guard is `max_rule_share`
-    audit:   whether rules known beforehand leave when data refute them, as a person's rules do in `nser train`
+    audit:   whether data judge rules known beforehand as they judge a person's rules in `nser train`: they count for
+             little in replay until they are supported, and leave when they are refuted
     induce_every: environment steps between two inductions, or two audits
     label, max_rules, curious: of the induction
     """

@@ -52,7 +52,7 @@ class Member:
         self._lots = np.random.default_rng(streams.placebo).random(place.ring.capacity)
         self._unscored = 0
         if condition.rules in ("hand", "wrong"):
-            self.put_in_force(rules_beforehand(world.vocabulary, condition.rules))
+            self.put_in_force(rules_beforehand(world.vocabulary, condition.rules, audited=condition.audit))
         elif condition.replay == "vlm-rb":
             self.scorer = EventScorer(events_beforehand(world.vocabulary), world.vocabulary)
         if condition.boosted is not None:

@@ -61,7 +61,7 @@ class SingleRun:
         if self.condition.boosted is not None:
             self.buffer.set_scorer(PlaceboScorer(self.condition.boosted, streams.placebo))
         if self.condition.rules in ("hand", "wrong"):
-            self.put_in_force(rules_beforehand(self.vocabulary, self.condition.rules))
+            self.put_in_force(rules_beforehand(self.vocabulary, self.condition.rules, audited=self.condition.audit))
 
     def run(self, report: Callable[[int], None]) -> list[Row]:
         """Train to the end; `report` is told the steps done at every evaluation."""

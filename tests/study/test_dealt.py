@@ -36,7 +36,7 @@ def test_what_is_boosted_stays_boosted_as_new_transitions_come() -> None:
     for action in actions[:-1]:
         observations.append(env.step(action)[0])
     steps = as_steps(np.stack(observations), actions, np.zeros(400, np.int64))
-    rules = RuleScorer(rules_beforehand(vocabulary, "wrong"), vocabulary)
+    rules = RuleScorer(rules_beforehand(vocabulary, "wrong", audited=False), vocabulary)
     scorer = DealtScorer(rules, rng.random(1000), lambda newest: np.arange(400)[-newest:])
     whole = scorer.relevance(steps)
     assert np.isclose(np.sort(whole), np.sort(rules.relevance(steps))).all()

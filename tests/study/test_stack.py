@@ -66,7 +66,7 @@ def test_the_same_seed_gives_the_same_rows_and_another_gives_others() -> None:
 def test_seeds_are_paired_over_conditions() -> None:
     """Until the first update conditions differ in nothing; layouts of episodes and of evaluations stay the same."""
     settings = small(learning_starts=400)
-    plain, rules = trained("uniform", (5,), settings), trained("hand", (5,), settings)
+    plain, rules = trained("uniform", (5,), settings), trained("hand:audit=off", (5,), settings)
     assert (plain.ring.actions[0, :400] == rules.ring.actions[0, :400]).all()
     assert (plain.ring.actions[0] != rules.ring.actions[0]).any()
     assert len(set(vars(Streams.of(5)).values())) == 6
@@ -128,7 +128,7 @@ def test_rules_are_induced_scored_and_explored_by() -> None:
 
 def test_scores_in_the_index_are_those_of_the_rules() -> None:
     """Scored in blocks as they come; the slow twin scores all at once."""
-    found = trained("hand", (4,))
+    found = trained("hand:audit=off", (4,))
     (member,) = found.members
     assert member.scorer is not None
     slots = found.ring.slots()

@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from nser.grounding.evaluator import Evaluator
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary
-from nser.rules.ruleset import PERSON, Provenance, RuleSet
+from nser.rules.ruleset import UNPROVEN, RuleSet, is_unproven
 from nser.rules.syntax import Rule
-
-UNPROVEN = 0.1
-"""What a person's rule counts for, of its weight, until data support it."""
 
 
 class RuleScorer:
@@ -51,10 +48,6 @@ class RuleScorer:
 def _trusted(ruleset: RuleSet) -> tuple[Rule, ...]:
     """The rules with the weights that their evidence allows."""
     return tuple(
-        replace(rule, weight=UNPROVEN * rule.weight) if _unproven(ruleset.provenance.get(rule.name)) else rule
+        replace(rule, weight=UNPROVEN * rule.weight) if is_unproven(ruleset.provenance.get(rule.name)) else rule
         for rule in ruleset.rules
     )
-
-
-def _unproven(known: Provenance | None) -> bool:
-    return known is not None and known.proposer == PERSON and not (known.lift_low or 0.0) > 0

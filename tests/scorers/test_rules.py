@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from nser.rules.parse import parse_rules
-from nser.rules.ruleset import PERSON, Provenance, RuleSet
-from nser.scorers.rules import UNPROVEN, RuleScorer
+from nser.rules.ruleset import PERSON, UNPROVEN, Provenance, RuleSet
+from nser.scorers.rules import RuleScorer
 from tests.induce.planted import CHAIN, play
 
 RULES = parse_rules(

@@ -81,6 +81,15 @@ class RuleSet:
     retired: tuple[Retired, ...] = field(default=(), compare=False)
 
 
+UNPROVEN = 0.1
+"""What a person's rule counts for in replay, of its weight, until data support it."""
+
+
+def is_unproven(known: Provenance | None) -> bool:
+    """Whether a person put a rule in force and data do not support it yet: no lift whose lower end lies above 0."""
+    return known is not None and known.proposer == PERSON and not (known.lift_low or 0.0) > 0
+
+
 def meaning(rule: Rule) -> str:
     """What figures are about: all of a rule but its weight."""
     return print_rule(replace(rule, weight=1.0))

@@ -89,7 +89,7 @@ def _ask(refused: int) -> str:
     if not sys.stdin.isatty():
         raise EditError(f"{refused} refused, and nobody to ask; the file stays as it was")
     while True:
-        answer = typer.prompt("[e]dit again, [k]eep it as it is, [d]iscard", default="e").strip().lower()
+        answer = typer.prompt("[e]dit again, [k]eep your edit as it is, [d]iscard it", default="e").strip().lower()
         for word in ("edit", "keep", "discard"):
             if answer and word.startswith(answer):
                 return word

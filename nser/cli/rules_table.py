@@ -36,7 +36,7 @@ def rules_table(ruleset: RuleSet) -> RenderableType:
             told = f"unproven: {rule.name} counts for a tenth of its weight in replay until data support it"
             parts.append(Text(told, style="yellow", overflow="ellipsis", no_wrap=True))
     for one in ruleset.retired:
-        parts.append(Text(f"left: {one.name}, {one.sentence}", style="dim", overflow="ellipsis", no_wrap=True))
+        parts.append(Text(f"retired: {one.name}, {one.sentence}", style="dim", overflow="ellipsis", no_wrap=True))
     return Group(*parts)
 
 

@@ -83,7 +83,7 @@ def command(
         ),
     ] = "",
     steps: Annotated[
-        int | None, typer.Option(help="Environment steps, 100,000 without; with --resume, where the run is to end now.")
+        int | None, typer.Option(help="Environment steps, 100,000 without; with --resume, a later end than before.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything; same seed, same run.")] = 0,
     envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
@@ -204,6 +204,8 @@ def _print(outcome: Outcome, as_json: bool) -> None:
         return
     if ruleset is not None:
         out.print(rules_table(ruleset))
+    elif outcome.run.settings().uses_rules:
+        out.print("no rules were found in so few steps, so that none were replayed or explored by; give the run more")
     if evaluation is not None:
         success = "" if evaluation.success is None else f"success {percent(evaluation.success)}, "
         out.print(

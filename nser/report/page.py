@@ -66,7 +66,7 @@ def render(run: RunDirectory) -> str:
             run=run.path.name,
             settings=settings.model_dump(mode="json"),
             versions=config.get("versions", {}),
-            command=config.get("command", ""),
+            command="\n".join([config.get("command", ""), *(one["command"] for one in config.get("continued", []))]),
             cards=_cards(metrics, rules),
             curve=learning_curve(metrics),
             curves=small_curves(metrics),
@@ -104,7 +104,7 @@ def _cards(metrics: list[Line], rules: RulesPart | None) -> list[tuple[str, str,
     if done.get("success") is not None:
         cards.append((f"{100 * done['success']:.0f} %", "greedy success", f"{done['episodes']} fresh episodes"))
     if done.get("mean_return") is not None:
-        cards.append((f"{done['mean_return']:.3g}", "greedy return", f"{done['mean_length']:.0f} steps an episode"))
+        cards.append((_figure(done["mean_return"]), "greedy return", f"{done['mean_length']:.0f} steps an episode"))
     if rules is not None:
         cards.append((str(len(rules.in_force.rows)), "rules in force", f"version {rules.version}"))
         share = train.get("rule_share") or 0.0
@@ -113,6 +113,11 @@ def _cards(metrics: list[Line], rules: RulesPart | None) -> list[tuple[str, str,
     if took is not None:
         cards.append((f"{took:.0f} s", "wall clock", f"{metrics[-1]['step']:,} steps"))
     return cards
+
+
+def _figure(value: float) -> str:
+    """Three digits that count, and never a power of ten for what is read as a score."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _last(metrics: list[Line], kind: str) -> dict[str, Any]:

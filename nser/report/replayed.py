@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,10 +138,12 @@ def _facts(stored: Stored, slot: int) -> str:
 def _why(explained: Explanation, place: int, rule: str, rank: float) -> str:
     """The factors in words: error, rules, age."""
     told = []
+    if explained.probability.max() <= explained.probability.min() * (1 + 1e-9):
+        return "every item is as likely as it is"
     if explained.signal.max() > explained.signal.min():
         largest = bool(explained.signal[place] == explained.signal.max())
         new = "its error counts as the largest, as every new item's does"
-        told.append(new if largest else f"its error is larger than {100 * rank:.0f} % of all")
+        told.append(new if largest else f"its error is larger than {min(99.0, math.floor(100 * rank)):.0f} % of all")
     owed = float(explained.rule_share[place])
     if owed >= 0.005:
         told.append(f"{'its rule' if rule else 'its score'} makes it {1 / max(1 - owed, 1e-9):.1f} times as likely")

@@ -202,9 +202,12 @@ class RunCallback(BaseCallback):
             return
         self._label = label
         if label == self.session.settings.label:
-            self.observer.say(f"step {step:,}: rules are judged by {label} from here on")
+            self.observer.say(f"step {step:,}: enough good episodes; rules are judged by {label} from here on")
         else:
-            self.observer.say(f"step {step:,}: too few episodes are good yet, so {label} judges rules meanwhile")
+            self.observer.say(
+                f"step {step:,}: fewer than {self.session.induction.min_firings} good episodes yet, so rules are "
+                f"judged by {label}: what an action brings about for the first time in its episode"
+            )
 
     def _log(self, step: int) -> None:
         agent = self.session.agent

@@ -22,7 +22,7 @@ def extend(run: RunDirectory, steps: int) -> None:
         raise RunError(
             run.path,
             f"found {steps:,} steps, expected more than the {settings.steps:,} of {run.path}: they count from its "
-            "beginning",
+            "beginning; a run that was stopped can be used as it stands",
         )
     if steps == settings.steps:
         return

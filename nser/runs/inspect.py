@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nser.agents.replay_buffer import IndexedReplayBuffer
+from nser.envs.errors import NoVocabularyError
+from nser.envs.make import vocabulary_of
 from nser.grounding.vocabulary import Vocabulary
 from nser.replay.explain import IndexStats
 from nser.runs.directory import RunDirectory
 from nser.runs.explain import stored_run
+from nser.runs.session import Session
 from nser.scorers.rules import RuleScorer
 
 EDGES = (0, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)  # ages in gradient steps
@@ -81,7 +84,7 @@ def inspect(run: RunDirectory, items: int = 5) -> Inspection:
     """
     session = stored_run(run)
     buffer, ruleset = session.buffer, run.newest_rules()
-    vocabulary = session.vocabulary
+    vocabulary = session.vocabulary or _known_vocabulary(session)
     scorer = RuleScorer(ruleset, vocabulary) if ruleset is not None and vocabulary is not None else None
     slots = buffer.index.live_slots()
     explained = buffer.index.explain(slots)
@@ -99,6 +102,14 @@ def inspect(run: RunDirectory, items: int = 5) -> Inspection:
         batch_episodes=logged.get("batch_episodes"),
         likeliest=tuple(_item(buffer, vocabulary, scorer, int(slot)) for slot in likeliest),
     )
+
+
+def _known_vocabulary(session: Session) -> Vocabulary | None:
+    """The names of a run that needed none, where its environment has some."""
+    try:
+        return vocabulary_of(session.envs[0])
+    except NoVocabularyError:
+        return None
 
 
 def _item(buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, scorer: RuleScorer | None, slot: int) -> Item:

@@ -16,7 +16,7 @@ from nser.agents.replay_buffer import IndexedReplayBuffer
 from nser.envs.make import vocabulary_of
 from nser.errors import NserError
 from nser.grounding.vocabulary import Vocabulary
-from nser.induce.evidence import label_for
+from nser.induce.evidence import LEAST_EPISODES, label_for
 from nser.induce.loop import Induction
 from nser.induce.settings import InductionSettings
 from nser.induce.standing import in_force
@@ -101,7 +101,9 @@ class Session:
         assert self.inducing is not None
         trajectories = self.buffer.trajectories(newest=self.induction.window)
         if label_for(trajectories, self.induction) is None:
-            raise NoContrastError("there are too few complete episodes, or not both good and bad ones")
+            complete = int(trajectories.complete.sum())
+            few = f"{complete} complete episodes are too few"
+            raise NoContrastError(few if complete < LEAST_EPISODES else "no episodes are better than others")
         return self._take(self.inducing.induce(trajectories, step, self.ruleset))
 
     def late_induction(self) -> Induction | None:

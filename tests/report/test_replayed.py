@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from nser.report.replayed import COLUMNS, DRAWN, MOST_LIKELY, Stored, items_sheet, shown_items, spread_of
 from nser.runs.directory import RunDirectory
 from nser.runs.explain import explain_slot, stored_buffer, stored_run
+from nser.runs.train import train
+from tests.runs.test_runs import settings
 
 PLACE = {column.name: place for place, column in enumerate(COLUMNS)}
 
@@ -25,6 +27,13 @@ def test_a_buffer_without_its_agent_is_that_of_the_whole_run(whole: RunDirectory
     again = stored_run(whole).buffer
     assert stored.buffer.index.stats() == again.index.stats()
     np.testing.assert_array_equal(stored.buffer.rewards, again.rewards)
+
+
+def test_where_all_items_are_alike_no_error_is_made_a_reason(tmp_path: Path) -> None:
+    train(tmp_path / "run", settings(steps=600, replay="uniform", explore="epsilon", final_episodes=0))
+    buffer, vocabulary = stored_buffer(RunDirectory.open(tmp_path / "run"))
+    sheet = items_sheet(Stored.of(buffer, vocabulary, None))
+    assert {row.cells[PLACE["why it is drawn"]].text for row in sheet.rows} == {"every item is as likely as it is"}
 
 
 def test_every_figure_is_what_the_index_says_of_the_slot(whole: RunDirectory, stored: Stored) -> None:

@@ -76,6 +76,7 @@ def test_a_run_without_rules_has_items_too(tmp_path: Path, capsys: pytest.Captur
     told = inspect(RunDirectory.open(path))
     assert (told.owed, told.stats.rule_share) == ({}, 0.0)
     assert [item.rule for item in told.likeliest] == [""] * 5
+    assert {item.action for item in told.likeliest} <= {"left", "down", "right", "up"}, "named as where rules are"
     assert nser(capsys, "replay", "inspect", str(path))[0] == 0
 
 

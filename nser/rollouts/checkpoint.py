@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from nser.jsons import parse_json
 from nser.replay import CheckpointError, ReplayIndex
@@ -28,6 +29,7 @@ VERSION = 1
 MAX_SHARD = 2**30  # bytes that a file may ask for where its shards are smaller
 INDEX, SHARD = "index.", "shard."  # what the names of the parts' arrays begin with
 KINDS: dict[str, Any] = {"lagging": bool, "started": int | None, "shard_bytes": int, "last_shard": int}
+COUNTERS = TypeAdapter(Counters)
 SCALARS = ("format", "format_version", "settings", "counters", "others")
 
 
@@ -90,12 +92,17 @@ def rows_of(state: dict[str, Any]) -> NDArray:
 def scalars_of(state: dict[str, Any]) -> tuple[Counters, dict[str, Any]]:
     """Counters, and the other numbers that ``pack`` wrote; raises ``StoreStateError``."""
     try:
-        counters = Counters(**parse_json(state["counters"]))
+        parse_json(state["counters"])  # stricter about what is JSON at all
+        counters = COUNTERS.validate_json(state["counters"], strict=True)
         others = parse_json(state["others"])
         np.random.PCG64(0).state = others["rng"]
         for name, kind in KINDS.items():
             if not isinstance(others[name], kind):
                 raise TypeError(f"{name} is {others[name]!r}")
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, ("counters", *first["loc"])))
+        raise StoreStateError(where, first["input"], f"what RolloutStore wrote there ({first['msg']})") from error
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise StoreStateError("counters, others", str(error), "the JSON texts that RolloutStore wrote") from error
     return counters, others

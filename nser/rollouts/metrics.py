@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
 from nser.replay.types import Floats, Ints
 
@@ -75,12 +76,16 @@ class StoreMetrics:
 
 @dataclass
 class Counters:
-    """What only grows, and the figures of the last draw; part of the checkpoint."""
+    """What only grows, and the figures of the last draw; part of the checkpoint, which may come from anybody."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     drawn: int = 0
     age_sum: int = 0
     age_max: int = 0
-    age_counts: list[int] = field(default_factory=lambda: [0] * AGE_BINS)
+    age_counts: Annotated[list[int], Field(min_length=AGE_BINS, max_length=AGE_BINS)] = field(
+        default_factory=lambda: [0] * AGE_BINS
+    )
     last_age_mean: float = 0.0
     last_age_max: int = 0
     last_effective_size: float = 0.0

@@ -118,15 +118,15 @@ def command(
 
 def _evidence(data: Path, env: str | None, vocab: str | None, settings: InductionSettings) -> Evidence:
     """Labelled episodes of numbers. Raises `InputError` where no vocabulary is named or nothing can be learnt."""
-    from nser.induce.evidence import Evidence, label_for
+    from nser.induce.evidence import LEAST_EPISODES, Evidence, label_for
 
     vocabulary = required_vocabulary(env, vocab, data)
     trajectories = load_data(data)
     if label_for(trajectories, settings) is None:
         wanted = (
-            "complete episodes, four at least"
+            f"complete episodes, {LEAST_EPISODES} at least; record more"
             if settings.label == "novelty"
-            else ("complete episodes, two good and two bad ones at least; record more, or judge by --label novelty")
+            else "complete episodes, two good and two bad ones at least; record more, or judge by --label novelty"
         )
         raise InputError(f"found no contrast in {data}, expected {wanted}")
     return Evidence.from_trajectories(trajectories, vocabulary, settings)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from nser.cli.console import number, percent
 from nser.rules.printer import print_formula
-from nser.rules.ruleset import Provenance, RuleSet, is_unproven
+from nser.rules.ruleset import UNPROVEN, Provenance, RuleSet, is_unproven
 from nser.rules.syntax import MAX_NAME, Rule, blames, praises
 
 # 80 columns in all: a plain terminal shows every figure, and the formula has the whole next line.
@@ -33,7 +33,7 @@ def rules_table(ruleset: RuleSet) -> RenderableType:
         parts.append(Padding(_claim(rule), (0, 0, 0, 4)))
     for rule in ruleset.rules:
         if is_unproven(ruleset.provenance.get(rule.name)):
-            told = f"unproven: {rule.name} counts for a tenth of its weight in replay until data support it"
+            told = f"unproven: {rule.name} counts for {UNPROVEN:.0%} of its weight in replay until data support it"
             parts.append(Text(told, style="yellow", overflow="ellipsis", no_wrap=True))
     for one in ruleset.retired:
         parts.append(Text(f"retired: {one.name}, {one.sentence}", style="dim", overflow="ellipsis", no_wrap=True))

@@ -77,15 +77,19 @@ def farewell(rule: Rule, evidence: Evidence, chosen: Chosen) -> Verdict:
 def _judge_standing(rule: Rule, fires: Mask, evidence: Evidence, chosen: Chosen) -> None:
     figure = _held_figures(rule, fires, evidence)
     count = int(fires.sum())
-    # Nobody chose it by these episodes, so that all of them may speak against it, not only those held out.
-    everywhere = figures(fires, claimed(rule, evidence.outcomes), evidence.trajectories.episodes)
-    refuted = None if evidence.curious else support.check_standing(rule, everywhere, evidence.settings.min_firings)
+    refuted = None if evidence.curious else _refuted(rule, fires, evidence)
     if refuted is not None:
         chosen.verdicts.append(with_witnesses(refuted, rule, fires, evidence))
         return
     sentence = f"a person put it in force, and data do not refute it: {count} firings"
     chosen.verdicts.append(acceptance(rule, sentence))
     chosen.kept.append((rule, figure))
+
+
+def _refuted(rule: Rule, fires: Mask, evidence: Evidence) -> Verdict | None:
+    # Nobody chose it by these episodes, so that all of them may speak against it, not only those held out.
+    everywhere = figures(fires, claimed(rule, evidence.outcomes), evidence.trajectories.episodes)
+    return support.check_standing(rule, everywhere, evidence.settings.min_firings)
 
 
 def _judge(

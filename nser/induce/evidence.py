@@ -48,9 +48,9 @@ class Evidence:
             first = complete.starts[complete.starts >= len(complete) - settings.window]
             complete = complete[slice(int(first[0]) if len(first) else int(complete.starts[-1]), None)]
         held = _held_out(complete, settings.held_out)
-        curious = is_curious(complete, settings)
-        label = "novelty" if curious else settings.label
-        return cls(complete, OUTCOMES[label](complete, vocabulary, settings.gamma), held, vocabulary, settings, curious)
+        label = label_for(complete, settings) or settings.label
+        outcomes = OUTCOMES[label](complete, vocabulary, settings.gamma)
+        return cls(complete, outcomes, held, vocabulary, settings, curious=label != settings.label)
 
 
 def label_for(trajectories: Trajectories, settings: InductionSettings) -> Label | None:
@@ -65,11 +65,6 @@ def label_for(trajectories: Trajectories, settings: InductionSettings) -> Label 
     if settings.label == "novelty" or curious:
         return "novelty" if len(returns) >= LEAST_EPISODES else None
     return None if split is None else settings.label
-
-
-def is_curious(trajectories: Trajectories, settings: InductionSettings) -> bool:
-    """Whether novelty judges in the label's place, because too few episodes are good."""
-    return settings.label != "novelty" and label_for(trajectories, settings) == "novelty"
 
 
 def has_contrast(trajectories: Trajectories) -> bool:

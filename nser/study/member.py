@@ -9,11 +9,7 @@ from numpy.typing import NDArray
 
 from nser.agents.explore import RuleExplorer
 from nser.agents.replay_buffer import Scorer
-from nser.induce.evidence import has_contrast, label_for
-from nser.induce.loop import induce
 from nser.induce.proposing import Proposer
-from nser.induce.standing import in_force
-from nser.induce.symbolic import SymbolicProposer
 from nser.replay.draw import Draw
 from nser.replay.index import ReplayIndex
 from nser.rules.ruleset import RuleSet
@@ -25,6 +21,7 @@ from nser.study.beforehand import events_beforehand, rules_beforehand
 from nser.study.conditions import Condition
 from nser.study.dealt import DealtScorer
 from nser.study.explorers import explorer_of
+from nser.study.judging import renewed
 from nser.study.ring import Ints, Ring
 from nser.study.world import World
 
@@ -70,18 +67,12 @@ class Member:
         self._unscored = 0
 
     def induce(self, step: int) -> None:
-        """Rules from what is stored, put in force; nothing while there are not both good and bad episodes.
-
-        A set that came out empty replaces none of those that hold, but for what data refuted.
-        """
+        """Rules from what is stored, put in force where anything changes."""
         settings = self.condition.induction()
         trajectories = self.place.ring.trajectories(self.place.number, settings.window)
-        if label_for(trajectories, settings) is not None:
-            proposer = self.proposer if has_contrast(trajectories) else SymbolicProposer()
-            found = induce(trajectories, self.world.vocabulary, proposer, settings, step=step, previous=self.ruleset)
-            ruleset = in_force(found.ruleset, self.ruleset)
-            if ruleset is not None:
-                self.put_in_force(ruleset)
+        ruleset = renewed(trajectories, self.world.vocabulary, self.proposer, settings, step=step, current=self.ruleset)
+        if ruleset is not None:
+            self.put_in_force(ruleset)
 
     def put_in_force(self, ruleset: RuleSet) -> None:
         """Replay and explore by these rules, as the condition asks, and score every stored transition anew."""

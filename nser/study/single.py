@@ -12,11 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from nser.agents.replay_buffer import IndexedReplayBuffer
 from nser.envs.make import vocabulary_of
-from nser.induce.evidence import has_contrast, label_for
-from nser.induce.loop import induce
 from nser.induce.proposing import Proposer
-from nser.induce.standing import in_force
-from nser.induce.symbolic import SymbolicProposer
 from nser.replay.index import ReplayIndex
 from nser.rules.ruleset import RuleSet
 from nser.runs.environment import evaluation_env
@@ -30,6 +26,7 @@ from nser.study.cells import Row
 from nser.study.conditions import Condition
 from nser.study.dealt import DealtScorer
 from nser.study.explorers import explorer_of
+from nser.study.judging import renewed
 from nser.study.settings import StudySettings
 from nser.study.stack import StackJob
 
@@ -72,16 +69,13 @@ class SingleRun:
         return callback.rows
 
     def induce(self, step: int) -> None:
-        """Rules from what is stored, put in force; nothing while there are not both good and bad episodes."""
+        """Rules from what is stored, put in force where anything changes."""
         settings = self.condition.induction()
         trajectories = self.buffer.trajectories(newest=settings.window)
-        if label_for(trajectories, settings) is not None:
-            proposer = self.proposer if has_contrast(trajectories) else SymbolicProposer()
-            before = self.session.ruleset
-            found = induce(trajectories, self.vocabulary, proposer, settings, step=step, previous=before)
-            ruleset = in_force(found.ruleset, before)
-            if ruleset is not None:
-                self.put_in_force(ruleset)
+        before = self.session.ruleset
+        ruleset = renewed(trajectories, self.vocabulary, self.proposer, settings, step=step, current=before)
+        if ruleset is not None:
+            self.put_in_force(ruleset)
 
     def put_in_force(self, ruleset: RuleSet) -> None:
         """Replay and explore by these rules, as the condition asks."""

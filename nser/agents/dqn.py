@@ -17,6 +17,7 @@ from stable_baselines3 import DQN as StockDQN
 from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import obs_as_tensor
+from stable_baselines3.common.vec_env import VecTransposeImage
 from torch.nn.functional import smooth_l1_loss
 
 from nser.agents import feedback
@@ -92,8 +93,9 @@ class DQN(StockDQN):
         self.ep_success_buffer = deque(successes, maxlen=self._stats_window_size)
 
     def resume_observations(self, observations: NDArray) -> None:
-        """Go on from these observations [n_envs, …] instead of resetting the environments."""
-        self._last_obs = observations
+        """Go on from these observations [n_envs, …] of the environments instead of resetting them."""
+        pictures = isinstance(self.env, VecTransposeImage)
+        self._last_obs = self.env.transpose_observations(observations) if pictures else observations  # type: ignore[union-attr]
         self._last_episode_starts = np.zeros(len(observations), dtype=bool)
 
     def _next_values(self, next_observations: Tensors) -> torch.Tensor:

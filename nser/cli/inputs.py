@@ -87,9 +87,10 @@ def load_data(path: Path) -> Trajectories:
 
 def _stored(run: Path) -> Trajectories:
     from nser.runs.directory import RunDirectory
-    from nser.runs.explain import stored_run
+    from nser.runs.explain import stored_buffer
 
-    return stored_run(RunDirectory.open(run)).buffer.trajectories()
+    buffer, _ = stored_buffer(RunDirectory.open(run))
+    return buffer.trajectories()
 
 
 def _own(word: str) -> Vocabulary:

@@ -77,9 +77,10 @@ def command(
         _print_english(ruleset, words.signature if words else None, as_json)
         return
     from nser.runs.directory import RunDirectory
-    from nser.runs.explain import explain_slot, stored_run
+    from nser.runs.explain import explain_slot, stored_buffer
 
-    explanation = explain_slot(stored_run(RunDirectory.open(run)), ruleset, slot)
+    buffer, _ = stored_buffer(RunDirectory.open(run))
+    explanation = explain_slot(buffer, required_vocabulary(env, vocab, run), ruleset, slot)
     if as_json:
         print_json({"file_version": ruleset.version, **explanation.as_dict()})
         return

@@ -55,7 +55,7 @@ def render(run: RunDirectory) -> str:
     settings = run.settings()
     metrics = run.read_metrics()
     stored, missing = _stored(run, run.newest_rules() if settings.uses_rules else None)
-    signature = stored.vocabulary.signature if stored else None
+    signature = stored.vocabulary.signature if stored and stored.vocabulary else None
     rules = RulesPart.of(run, metrics, signature) if settings.uses_rules else None
     config = read_json(run.config)
     return (

@@ -43,13 +43,13 @@ class Stored:
     """A buffer as its checkpoint holds it; `explained` are its live items, oldest first, `episodes` theirs."""
 
     buffer: IndexedReplayBuffer
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary | None
     ruleset: RuleSet | None
     explained: Explanation
     episodes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, buffer: IndexedReplayBuffer, vocabulary: Vocabulary, ruleset: RuleSet | None) -> Stored:
+    def of(cls, buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, ruleset: RuleSet | None) -> Stored:
         """Ask the index about every live item."""
         slots = buffer.index.live_slots()
         return cls(buffer, vocabulary, ruleset, buffer.index.explain(slots), buffer.episodes.reshape(-1)[slots])
@@ -86,7 +86,8 @@ def shown_items(probability: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def items_sheet(stored: Stored) -> Sheet:
     """The items worth showing, with every factor and a sentence each."""
-    scorer = RuleScorer(stored.ruleset, stored.vocabulary) if stored.ruleset and stored.ruleset.rules else None
+    ruleset, vocabulary = stored.ruleset, stored.vocabulary
+    scorer = RuleScorer(ruleset, vocabulary) if ruleset and ruleset.rules and vocabulary else None
     signals = np.sort(stored.explained.signal)
     rows = []
     for place in shown_items(stored.explained.probability).tolist():

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
+from stable_baselines3.common.vec_env import VecTransposeImage
+
 from nser.agents.replay_buffer import IndexedReplayBuffer
+from nser.envs.errors import NoVocabularyError
 from nser.envs.make import vocabulary_of
 from nser.errors import NserError
 from nser.experience.trajectories import Trajectories
@@ -20,7 +25,7 @@ from nser.rules.walk import conjuncts
 from nser.runs.archive import fitting, read_archive
 from nser.runs.directory import RunDirectory
 from nser.runs.environment import training_env
-from nser.runs.session import Session, law_of
+from nser.runs.session import law_of
 
 
 class SlotRangeError(NserError, IndexError):
@@ -80,43 +85,47 @@ class RowExplanation:
         return asdict(self)
 
 
-def stored_run(run: RunDirectory) -> Session:
-    """The session of a run with the buffer of its last checkpoint; nothing is played.
-
-    Raises `CheckpointError` where there is none that can be read.
-    """
-    state = read_archive(run.checkpoint)
-    session = Session(run.settings())
-    with fitting(run.checkpoint):
-        session.buffer.load_state(state["session"]["buffer"])
-    return session
-
-
-def stored_buffer(run: RunDirectory) -> tuple[IndexedReplayBuffer, Vocabulary]:
-    """The buffer of a run's last checkpoint without an agent, and the vocabulary of its environment.
+def stored_buffer(run: RunDirectory) -> tuple[IndexedReplayBuffer, Vocabulary | None]:
+    """The buffer of a run's last checkpoint without an agent, and the vocabulary of its environment if it has one.
 
     Raises `CheckpointError` where there is none that can be read.
     """
     state = read_archive(run.checkpoint)
     settings = run.settings()
     env = training_env(settings.env, settings.seed)
+    observed = stored_space(env.observation_space)
     buffer = IndexedReplayBuffer(
-        settings.buffer_size, env.observation_space, env.action_space, "cpu", settings.n_envs, law=law_of(settings)
+        settings.buffer_size,
+        observed,
+        env.action_space,
+        "cpu",
+        settings.n_envs,
+        law=law_of(settings),
     )
     with fitting(run.checkpoint):
         buffer.load_state(state["session"]["buffer"])
-    vocabulary = vocabulary_of(env)
-    env.close()
-    return buffer, vocabulary
+    try:
+        return buffer, vocabulary_of(env)
+    except NoVocabularyError:
+        return buffer, None
+    finally:
+        env.close()
 
 
-def explain_slot(session: Session, ruleset: RuleSet, slot: int) -> TransitionExplanation:
+def stored_space(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """The space of observations as Stable-Baselines3 stores them: a picture's channels come first."""
+    if isinstance(space, spaces.Box) and is_image_space(space) and not is_image_space_channels_first(space):
+        return VecTransposeImage.transpose_space(space)
+    return space
+
+
+def explain_slot(
+    buffer: IndexedReplayBuffer, vocabulary: Vocabulary, ruleset: RuleSet, slot: int
+) -> TransitionExplanation:
     """Why the transition in `slot` has its priority, and which of the rules fire on it.
 
     Raises `SlotRangeError`, and `UngroundedError` for rules of another vocabulary.
     """
-    buffer = session.buffer
-    vocabulary = session.vocabulary or vocabulary_of(session.envs[0])
     stored = len(buffer.stored_rows()) * buffer.n_envs
     if not 0 <= slot < stored:
         raise SlotRangeError(
@@ -185,14 +194,14 @@ def _literals(rule: Rule, vocabulary: Vocabulary, steps: Steps, place: int) -> t
     return tuple((print_formula(part), float(degrees[place, i])) for i, part in enumerate(parts))
 
 
-def action_of(buffer: IndexedReplayBuffer, vocabulary: Vocabulary, row: int, env: int) -> str:
-    """The name of the action that was taken in a row of an environment."""
+def action_of(buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, row: int, env: int) -> str:
+    """The name of the action that was taken in a row of an environment; its numbers where nothing names it."""
     taken = buffer.actions[row, env]
-    return vocabulary.actions[int(taken[0])] if vocabulary.actions else str(taken.tolist())
+    return vocabulary.actions[int(taken[0])] if vocabulary and vocabulary.actions else str(taken.tolist())
 
 
-def facts_of(steps: Steps, place: int, vocabulary: Vocabulary) -> dict[str, float]:
+def facts_of(steps: Steps, place: int, vocabulary: Vocabulary | None) -> dict[str, float]:
     """The observation at a step: the name of each number, and the number."""
     values = steps.observations[place].tolist()
-    names = vocabulary.features or tuple(f"x{i}" for i in range(len(values)))
+    names = (vocabulary.features if vocabulary else ()) or tuple(f"x{i}" for i in range(len(values)))
     return {name: round(value, 6) for name, value in zip(names, values, strict=False)}

@@ -9,13 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nser.agents.replay_buffer import IndexedReplayBuffer
-from nser.envs.errors import NoVocabularyError
-from nser.envs.make import vocabulary_of
 from nser.grounding.vocabulary import Vocabulary
 from nser.replay.explain import IndexStats
 from nser.runs.directory import RunDirectory
-from nser.runs.explain import stored_run
-from nser.runs.session import Session
+from nser.runs.explain import action_of, stored_buffer
 from nser.scorers.rules import RuleScorer
 
 EDGES = (0, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)  # ages in gradient steps
@@ -82,9 +79,8 @@ def inspect(run: RunDirectory, items: int = 5) -> Inspection:
 
     Raises `CheckpointError` where there is no checkpoint that can be read.
     """
-    session = stored_run(run)
-    buffer, ruleset = session.buffer, run.newest_rules()
-    vocabulary = session.vocabulary or _known_vocabulary(session)
+    buffer, vocabulary = stored_buffer(run)
+    ruleset = run.newest_rules()
     scorer = RuleScorer(ruleset, vocabulary) if ruleset is not None and vocabulary is not None else None
     slots = buffer.index.live_slots()
     explained = buffer.index.explain(slots)
@@ -104,22 +100,12 @@ def inspect(run: RunDirectory, items: int = 5) -> Inspection:
     )
 
 
-def _known_vocabulary(session: Session) -> Vocabulary | None:
-    """The names of a run that needed none, where its environment has some."""
-    try:
-        return vocabulary_of(session.envs[0])
-    except NoVocabularyError:
-        return None
-
-
 def _item(buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, scorer: RuleScorer | None, slot: int) -> Item:
     found = buffer.index.explain([slot]).rows()[0]
     row, env = divmod(slot, buffer.n_envs)
-    taken = buffer.actions[row, env]
-    names = vocabulary.actions if vocabulary is not None else ()
     return Item(
         slot=slot,
-        action=names[int(taken[0])] if names else str(taken.tolist()),
+        action=action_of(buffer, vocabulary, row, env),
         reward=float(buffer.rewards[row, env]),
         times=found["probability"] * len(buffer.index),
         **{name: found[name] for name in ("signal", "age", "decay", "relevance", "rule_share", "weight")},

@@ -81,13 +81,14 @@ def test_explain_without_a_run_says_the_rules_in_english(run: Path, capsys: pyte
 def _fired(run: Path) -> int:
     """A slot on which the newest rules fire, scored by them when the run ended."""
     from nser.runs.directory import RunDirectory
-    from nser.runs.explain import explain_slot, stored_run
+    from nser.runs.explain import explain_slot, stored_buffer
 
     found = RunDirectory.open(run)
-    session, ruleset = stored_run(found), found.newest_rules()
+    (buffer, vocabulary), ruleset = stored_buffer(found), found.newest_rules()
+    assert vocabulary is not None
     assert ruleset is not None
-    for slot in range(session.buffer.size()):
-        told = explain_slot(session, ruleset, slot)
+    for slot in range(buffer.size()):
+        told = explain_slot(buffer, vocabulary, ruleset, slot)
         if told.score > 0.2 and told.law["version"] == ruleset.version:
             return slot
     raise AssertionError("no transition that a rule fires on was found")

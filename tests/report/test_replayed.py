@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nser.report.replayed import COLUMNS, DRAWN, MOST_LIKELY, Stored, items_sheet, shown_items, spread_of
+from nser.runs.archive import read_archive
 from nser.runs.directory import RunDirectory
-from nser.runs.explain import explain_slot, stored_buffer, stored_run
+from nser.runs.explain import explain_slot, stored_buffer
+from nser.runs.session import Session
 from nser.runs.train import train
+from tests.pixels import PIXELS
 from tests.runs.test_runs import settings
 
 PLACE = {column.name: place for place, column in enumerate(COLUMNS)}
@@ -24,7 +27,9 @@ def stored(whole: RunDirectory) -> Stored:
 
 
 def test_a_buffer_without_its_agent_is_that_of_the_whole_run(whole: RunDirectory, stored: Stored) -> None:
-    again = stored_run(whole).buffer
+    session = Session(whole.settings())
+    session.buffer.load_state(read_archive(whole.checkpoint)["session"]["buffer"])
+    again = session.buffer
     assert stored.buffer.index.stats() == again.index.stats()
     np.testing.assert_array_equal(stored.buffer.rewards, again.rewards)
 
@@ -36,14 +41,25 @@ def test_where_all_items_are_alike_no_error_is_made_a_reason(tmp_path: Path) -> 
     assert {row.cells[PLACE["why it is drawn"]].text for row in sheet.rows} == {"every item is as likely as it is"}
 
 
+def test_a_world_without_words_shows_its_numbers(tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    train(run.path, settings(env=PIXELS, steps=300, replay="per", explore="epsilon", final_episodes=0))
+    buffer, vocabulary = stored_buffer(run)
+    assert vocabulary is None
+    sheet = items_sheet(Stored.of(buffer, vocabulary, None))
+    assert {row.cells[PLACE["action"]].text for row in sheet.rows} <= {"[0]", "[1]", "[2]"}
+    assert all("x0" in row.cells[PLACE["state"]].text for row in sheet.rows)
+
+
 def test_every_figure_is_what_the_index_says_of_the_slot(whole: RunDirectory, stored: Stored) -> None:
-    session, ruleset = stored_run(whole), whole.newest_rules()
+    (buffer, vocabulary), ruleset = stored_buffer(whole), whole.newest_rules()
+    assert vocabulary is not None
     assert ruleset is not None
     sheet = items_sheet(stored)
     with_rule = 0
     for row in sheet.rows[::9]:
         told = {name: row.cells[place] for name, place in PLACE.items()}
-        explained = explain_slot(session, ruleset, int(told["slot"].text))
+        explained = explain_slot(buffer, vocabulary, ruleset, int(told["slot"].text))
         assert told["action"].text == explained.action
         assert told["reward"].order == explained.reward
         assert told["times uniform"].order == pytest.approx(explained.law["probability"] / explained.uniform)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nser.runs.directory import RunDirectory
-from nser.runs.explain import stored_run
+from nser.runs.explain import stored_buffer
 from nser.runs.inspect import Inspection, inspect
 from nser.runs.train import train
 from tests.cli.test_cli import nser
@@ -29,7 +29,7 @@ def found(run: Path) -> Inspection:
 
 
 def test_the_likeliest_items_are_those_of_the_index(run: Path, found: Inspection) -> None:
-    buffer = stored_run(RunDirectory.open(run)).buffer
+    buffer, _ = stored_buffer(RunDirectory.open(run))
     told = buffer.index.explain(buffer.index.live_slots())
     order = sorted(range(len(told.slots)), key=lambda place: (-told.probability[place], place))[:7]
     assert [item.slot for item in found.likeliest] == told.slots[order].tolist()
@@ -46,7 +46,7 @@ def test_ages_are_shares_of_items_and_of_draws(run: Path, found: Inspection) -> 
 
 
 def test_half_of_the_draws_come_from_no_fewer_episodes(run: Path, found: Inspection) -> None:
-    buffer = stored_run(RunDirectory.open(run)).buffer
+    buffer, _ = stored_buffer(RunDirectory.open(run))
     slots = buffer.index.live_slots()
     probability, episodes = buffer.index.explain(slots).probability, buffer.episodes.reshape(-1)[slots]
     shares = sorted((probability[episodes == one].sum() for one in np.unique(episodes)), reverse=True)

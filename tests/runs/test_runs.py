@@ -22,6 +22,7 @@ from nser.runs.evaluate import evaluate
 from nser.runs.session import Session, Streams, UnsuitedEnvironmentError
 from nser.runs.settings import RunSettings, SettingsError, parse_settings
 from nser.runs.train import resume, train
+from tests.pixels import PIXELS
 
 TINY: dict[str, Any] = {
     "env": "FrozenLake-v1",
@@ -142,6 +143,16 @@ def test_every_replay_goes_on_bit_for_bit(tmp_path: Path, replay: str) -> None:
     train(tmp_path / "whole", given)
     with pytest.raises(RunStopped):
         train(tmp_path / "stopped", given, observer=Stopper(600))
+    resume(tmp_path / "stopped")
+    assert told(tmp_path / "stopped") == told(tmp_path / "whole")
+    assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+
+
+def test_a_world_of_pictures_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    given = settings(env=PIXELS, replay="per", explore="epsilon", steps=600, n_envs=2)
+    train(tmp_path / "whole", given)
+    with pytest.raises(RunStopped):
+        train(tmp_path / "stopped", given, observer=Stopper(300))
     resume(tmp_path / "stopped")
     assert told(tmp_path / "stopped") == told(tmp_path / "whole")
     assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
@@ -383,10 +394,10 @@ def test_a_checkpoint_holds_no_pickle(whole: Path) -> None:
 
 def test_owed_shares_of_a_large_buffer_are_estimated_from_blocks(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from nser.runs import owed
-    from nser.runs.explain import stored_run
 
     run = RunDirectory.open(whole)
-    session = stored_run(run)
+    session = Session(run.settings())
+    session.buffer.load_state(read_archive(run.checkpoint)["session"]["buffer"])
     ruleset = run.newest_rules()
     assert ruleset is not None
     session.put_in_force(ruleset)

@@ -73,7 +73,9 @@ class World:
             return observations.take(self.seen, axis=-1)
         if self.inputs == self.width:
             return observations
-        return np.eye(self.inputs, dtype=np.float32)[observations[..., 0].astype(np.int64)]
+        one_hot = np.zeros((*observations.shape[:-1], self.inputs), np.float32)
+        np.put_along_axis(one_hot, observations.astype(np.int64), 1.0, axis=-1)
+        return one_hot
 
 
 def _seen(features: Sequence[str], unseen: Sequence[str], env_id: str) -> Ints:

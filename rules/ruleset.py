@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -103,8 +103,22 @@ def skeleton(rule: Rule) -> str:
     'rule _: forall t in step: x(t) < ?0.0 & y(t) > 2.0 -> good(t)'
     """
 
+    return _blanked(rule, lambda threshold: threshold.learnable)
+
+
+def outline(rule: Rule) -> str:
+    """What its name is about: all but name, weight and thresholds, which move a little with every induction.
+
+    >>> from nser.rules.parse import parse_rule
+    >>> outline(parse_rule("rule a [0.5]: forall t in step: x(t) < ?3 & y(t) > 2 -> good(t)"))
+    'rule _: forall t in step: x(t) < ?0.0 & y(t) > ?0.0 -> good(t)'
+    """
+    return _blanked(rule, lambda threshold: True)
+
+
+def _blanked(rule: Rule, left_out: Callable[[Threshold], bool]) -> str:
     def blank(node: Formula, parts: tuple[Formula, ...]) -> Formula:
-        if isinstance(node, Comparison) and node.threshold.learnable:
+        if isinstance(node, Comparison) and left_out(node.threshold):
             return Comparison(node.feature, node.operator, Threshold(0.0, True))
         return with_children(node, parts)
 

@@ -20,6 +20,7 @@ from nser.induce.figures import Figures
 from nser.induce.fitting import Fitted, fit_guesses
 from nser.induce.joining import joined
 from nser.induce.labels import Label
+from nser.induce.naming import names_kept
 from nser.induce.proposing import Proposer
 from nser.induce.settings import InductionSettings
 from nser.induce.standing import beside, retired, standing_rules
@@ -85,7 +86,9 @@ def _judged(text: str, evidence: Evidence, proposer: Proposer, step: int, before
     vocabulary = evidence.vocabulary
     checked = check_reply(text, vocabulary.signature)
     standing = standing_rules(before, vocabulary)
-    proposals, refused = beside(checked.rules, standing, before, vocabulary)
+    named = names_kept(checked.rules, before)
+    called = {old.name: new.name for old, new in zip(checked.rules, named, strict=True)}
+    proposals, refused = beside(named, standing, before, vocabulary)
     fitted = fit_guesses(proposals, evidence) if proposer.guesses else Fitted(proposals)
     chosen = choose(fitted.rules, evidence, standing)
     # A fitted threshold moves a little with every new episode, and the rule is still the same.
@@ -100,7 +103,8 @@ def _judged(text: str, evidence: Evidence, proposer: Proposer, step: int, before
     kept = tuple(rule for rule, _ in chosen.kept)
     gone = retired(before, kept, chosen, evidence, step)
     ruleset = RuleSet(kept, before.version + 1, provenance, retired=gone)
-    verdicts = (*checked.verdicts, *refused, *fitted.notes, *chosen.verdicts)
+    said = [replace(one, rule=called.get(one.rule, one.rule)) for one in checked.verdicts]
+    verdicts = (*said, *refused, *fitted.notes, *chosen.verdicts)
     return Induction(ruleset, verdicts, fitted.rules, fits=fitted.reports, label=evidence.label)
 
 

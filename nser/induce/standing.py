@@ -9,13 +9,14 @@ from nser.grounding.vocabulary import Vocabulary
 from nser.induce.checks.support import REFUTED
 from nser.induce.choose import Chosen, farewell
 from nser.induce.evidence import Evidence
+from nser.induce.naming import free_name
 from nser.rules.checks import same
 from nser.rules.logic import Budget
 from nser.rules.parse import parse_rules
 from nser.rules.printer import print_rule
 from nser.rules.ruleset import PERSON, Retired, RuleSet, meaning, skeleton
 from nser.rules.scope import check_names
-from nser.rules.syntax import MAX_NAME, Rule
+from nser.rules.syntax import Rule
 from nser.rules.verdict import Verdict, refusal
 
 TAKEN_OUT = "R504"
@@ -51,7 +52,7 @@ def beside(
             continue
         name = rule.name
         if name in names:
-            name = _free_name(name, names | {other.name for other in proposals})
+            name = free_name(name, names | {other.name for other in proposals})
         names.add(name)
         left.append(replace(rule, name=name))
     doubles = same.check([*standing, *left], vocabulary.signature, Budget(), subsumed=False)
@@ -114,10 +115,3 @@ def bare(text: str) -> str:
     """What a retired rule says, its name, weight and learnable thresholds left out."""
     parsed = parse_rules(text).rules
     return skeleton(parsed[0]) if parsed else text
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    number = 2
-    while (found := f"{name[: MAX_NAME - 4]}_{number}") in taken:
-        number += 1
-    return found

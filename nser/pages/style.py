@@ -1,4 +1,9 @@
-"""The style of every chart, and the colours that stand for those of the page it is on."""
+"""The style of every chart, its colours, and those of the page that they stand for.
+
+Series take their hues from Okabe and Ito (2008), with lightness chosen so that any two, and REST, also lie apart for
+readers with the common forms of colour blindness, and each stands out from its ground at 3:1. A page in dark has
+lightnesses of its own; `base.css` holds both.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,17 @@ from matplotlib.axes import Axes
 # day and by night; each is a colour that nothing else is drawn with.
 INK = "#010203"
 GROUND = "#fefefe"
-PRAISE, BLAME = "#e8f6ef", "#fdecea"
-THEMED = {INK: "currentColor", GROUND: "var(--card)", PRAISE: "var(--praise)", BLAME: "var(--blame)"}
+PRAISE, BLAME = "#e5f0fb", "#fdebdc"
+COLOURS = ("#2555b0", "#c0560d", "#168a5f", "#a65ea3", "#3a9ae0", "#c3890a", "#744b06", "#4e2f82")
+REST = "#8f949a"  # what is not singled out
+THEMED = {
+    INK: "currentColor",
+    GROUND: "var(--card)",
+    PRAISE: "var(--praise)",
+    BLAME: "var(--blame)",
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(COLOURS, start=1)},
+    REST: "var(--rest)",
+}
 
 STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: searchable, and in the reader's font

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from nser.pages.figures import inline
+from nser.pages.style import COLOURS, REST
 from nser.replay.explain import Explanation
-from nser.report.drawing import COLOURS, REST, SMALL, chart, legend
+from nser.report.drawing import SMALL, chart, legend
 
 BINS = 24
 

@@ -10,8 +10,8 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from nser.pages.figures import inline
-from nser.pages.style import over_steps
-from nser.report.drawing import COLOURS, REST, SMALL, chart, legend
+from nser.pages.style import COLOURS, REST, over_steps
+from nser.report.drawing import SMALL, chart, legend
 
 Line = dict[str, Any]
 SHOWN_RULES = 8  # colours that an eye tells apart; the rest is drawn as one

@@ -1,4 +1,4 @@
-"""Charts of a run: their colours, their sizes, their legends."""
+"""Charts of a run: their sizes, their legends."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from matplotlib.figure import Figure
 
 from nser.pages.style import INK, STYLE
 
-# They read on a light ground and on a dark one.
-COLOURS = ("#2f78c4", "#d9822b", "#3a9463", "#c0506a", "#8a68b8", "#97784f", "#c05ba1", "#5f8c9f")
-REST = "#8f979f"
 WIDE, SMALL = (11.5, 3.6), (4.6, 2.7)  # inches; small ones stand side by side, and are read on a telephone
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nser.pages.figures import inline
-from nser.pages.style import over_steps
-from nser.report.drawing import COLOURS, REST, WIDE, chart
+from nser.pages.style import COLOURS, REST, over_steps
+from nser.report.drawing import WIDE, chart
 from nser.report.history import Life
 
 SHOWN = 30  # rows; of more rules the newest are drawn

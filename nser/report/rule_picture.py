@@ -16,15 +16,15 @@ from matplotlib.patches import FancyArrowPatch
 
 from nser.files import atomic_path
 from nser.pages.figures import inline, picture
-from nser.pages.style import BLAME, INK, PRAISE, STYLE
+from nser.pages.style import BLAME, COLOURS, INK, PRAISE, REST, STYLE
 from nser.rules.graph import Edge
 from nser.rules.syntax import Rule, blames
 
 STYLES = {
-    "subsumes": ("#2f78c4", "-", "-|>", "special case (arrow from the general rule)"),
-    "conflicts": ("#c0392b", "--", "<|-|>", "opposite claims that can hold at once"),
-    "feeds": ("#b9770e", "-", "-|>", "its head is asked for"),
-    "shares": ("#9aa5af", "-", "-", "shared predicates"),
+    "subsumes": (COLOURS[0], "-", "-|>", "special case (arrow from the general rule)"),
+    "conflicts": (COLOURS[1], "--", "<|-|>", "opposite claims that can hold at once"),
+    "feeds": (COLOURS[2], "-", "-|>", "its head is asked for"),
+    "shares": (REST, "-", "-", "shared predicates"),
 }
 TITLE = "Graph of the rules"
 Places = dict[str, tuple[float, float]]
@@ -54,7 +54,7 @@ def _figure(rules: Sequence[Rule], edges: Sequence[Edge], *, linked: bool = Fals
         _arrow(axes, edge, places)
     for rule in rules:
         x, y = places[rule.name]
-        box = {"boxstyle": "round,pad=0.4", "facecolor": BLAME if blames(rule) else PRAISE, "edgecolor": "#5d6d7e"}
+        box = {"boxstyle": "round,pad=0.4", "facecolor": BLAME if blames(rule) else PRAISE, "edgecolor": REST}
         axes.scatter([x], [y], alpha=0)
         label = axes.text(
             x, y, f"{rule.name}\n{rule.weight:.2f}", ha="center", va="center", fontsize=8, bbox=box, color=INK

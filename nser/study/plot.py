@@ -1,7 +1,7 @@
 """The pictures of a study: curves with their intervals, and every seed's area beside the IQM.
 
-Colours are those of Okabe and Ito (2008), which people with the common forms of colour blindness tell apart; each line
-also carries its name, so that no legend has to be matched by colour.
+Colours are those of every page (`nser.pages.style`); each line also carries its name, so that no legend has to be
+matched by colour.
 """
 
 from __future__ import annotations
@@ -14,18 +14,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nser.pages.style import GROUND, INK, STYLE, over_steps
+from nser.pages.style import COLOURS, GROUND, INK, REST, STYLE, over_steps
 from nser.study.curves import Group, Results
 from nser.study.statistics import band
 from nser.study.table import Line, Table
 from nser.study.wording import estimate_text, updates_text
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8a6d00")
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))  # where there are more conditions than colours
-CONTROLS: Any = {  # what others are measured against: in ink, and in greys that read by day and by night
-    "uniform": {"color": "#999999", "linestyle": "-"},
+CONTROLS: Any = {  # what others are measured against: in ink and in grey
+    "uniform": {"color": REST, "linestyle": "-"},
     "per": {"color": INK, "linestyle": "-"},
-    "placebo": {"color": "#777777", "linestyle": DASHES[1]},
+    "placebo": {"color": REST, "linestyle": DASHES[1]},
 }
 LABEL_GAP = 0.052  # least distance of two labels, in heights of a panel
 

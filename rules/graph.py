@@ -1,4 +1,4 @@
-"""The graph of a rule set: which rules are special cases, which contradict each other, which share words.
+"""The graph of a rule set: which rules are special cases, which contradict each other, which share conditions.
 
 Rules that prove each other in a circle are found as strongly connected components, with one circle of each: to list
 every circle (`simple_cycles`) takes time exponential in the size of the graph.
@@ -16,9 +16,10 @@ import networkx as nx
 from nser.rules.checks.conflict import claim_of
 from nser.rules.cubes import Bodies
 from nser.rules.logic import Budget
+from nser.rules.print_english import asks_for_action, condition
 from nser.rules.signature import Signature
 from nser.rules.syntax import GOOD, Rule
-from nser.rules.walk import atoms
+from nser.rules.walk import atoms, conjuncts
 
 Kind = Literal["subsumes", "conflicts", "feeds", "shares"]
 KINDS: tuple[Kind, ...] = ("subsumes", "conflicts", "feeds", "shares")
@@ -27,12 +28,12 @@ MOST = 200
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`source` subsumes, conflicts with, feeds or shares words with `target`.
+    """`source` subsumes, conflicts with, feeds or shares conditions with `target`.
 
     subsumes: the target's body holds only where the source's does, and the heads agree
     conflicts: the heads are opposite and both bodies can hold at once; in the order of the file
-    feeds: the source's head is a predicate that the target's body asks for
-    shares: `words` are predicates that both bodies ask for; in the order of the file
+    feeds: the source's head is a predicate that the target's body asks for; `words` are such predicates
+    shares: `words` are conditions that both bodies ask for, as `conditions` tells them; in the order of the file
     """
 
     source: str
@@ -45,6 +46,19 @@ class Edge:
         return {"source": self.source, "target": self.target, "kind": self.kind, "words": list(self.words)}
 
 
+def conditions(rule: Rule) -> frozenset[str]:
+    """The conjuncts of a body as phrases, but for its action and its thresholds.
+
+    That two rules both ask for some action, as nearly all do, relates them no more than that both are rules.
+
+    >>> from nser.rules.parse import parse_rule
+    >>> text = "rule a: forall t in step: ~carrying(t) & dist(t, key) < ?1.5 & action_is(t, left) -> good(t)"
+    >>> sorted(conditions(parse_rule(text)))
+    ['dist(key) < …', 'not carrying']
+    """
+    return frozenset(condition(part) for part in conjuncts(rule.body) if not asks_for_action(part))
+
+
 def edges(rules: Sequence[Rule], signature: Signature | None = None) -> tuple[Edge, ...]:
     """Every relation between two of the rules, of the first MOST rules."""
     rules = rules[:MOST]
@@ -52,6 +66,7 @@ def edges(rules: Sequence[Rule], signature: Signature | None = None) -> tuple[Ed
     related = bodies.related()
     claims = [claim_of(rule) for rule in rules]
     words = [frozenset(atom.predicate for atom in atoms(rule.body)) for rule in rules]
+    asked = [conditions(rule) for rule in rules]
     found: list[Edge] = []
     for i, j in combinations(range(len(rules)), 2):
         one, other = rules[i].name, rules[j].name
@@ -60,7 +75,7 @@ def edges(rules: Sequence[Rule], signature: Signature | None = None) -> tuple[Ed
             found += [Edge(other, one, "subsumes")] if related.implied(j, i) else []
         elif claims[i][0] == claims[j][0] and bodies.overlap(i, j) is not None:
             found.append(Edge(one, other, "conflicts"))
-        if shared := words[i] & words[j]:
+        if shared := asked[i] & asked[j]:
             found.append(Edge(one, other, "shares", tuple(sorted(shared))))
     for i, source in enumerate(rules):
         heads = {atom.predicate for atom in atoms(source.head)} - {GOOD}

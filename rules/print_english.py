@@ -69,6 +69,23 @@ def english_formula(formula: Formula, signature: Signature | None = None) -> str
     return fold(formula, _Teller(signature or _NUMBERS).combine)[0]
 
 
+def condition(part: Formula) -> str:
+    """What a conjunct of a body asks for, as a phrase in which a rule's own threshold is left out.
+
+    >>> from nser.rules.parse import parse_formula
+    >>> [condition(parse_formula(text)) for text in ("~facing(t, key)", "dist(s, door) < ?2.5")]
+    ['not facing(key)', 'dist(door) < …']
+    """
+    if isinstance(part, Comparison):
+        return f"{english_formula(part.feature)} {part.operator} …"
+    return english_formula(part)
+
+
+def asks_for_action(part: Formula) -> bool:
+    """Whether a conjunct only says which action is taken, or is not taken, at the present step."""
+    return _action(part.operand if isinstance(part, Not) else part, _NUMBERS) is not None
+
+
 def _action(part: Formula, known: Signature) -> str | None:
     """The action that a condition asks for at the present step, if that is what it does."""
     match part:

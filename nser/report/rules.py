@@ -34,6 +34,7 @@ RELATIONS = {
     "subsumes": "{target} is a special case of {source}",
     "conflicts": "{source} and {target} claim opposite things that can hold at once",
     "feeds": "{target} asks for what {source} concludes",
+    "shares": "{source} and {target}: {words}",
 }
 
 
@@ -41,7 +42,8 @@ RELATIONS = {
 class RulesPart:
     """What the page shows of rules; pictures are SVG elements, None where there is nothing to draw.
 
-    `unread` counts the rule files that could not be read, `relations` says the graph in words.
+    `unread` counts the rule files that could not be read; `relations` says the graph in words, `shared` the conditions
+    that two rules ask for.
     """
 
     version: int
@@ -49,6 +51,7 @@ class RulesPart:
     in_force: Sheet
     graph: str
     relations: tuple[str, ...]
+    shared: tuple[str, ...]
     owed: str | None
     firing: str | None
     lives: str | None
@@ -70,7 +73,8 @@ class RulesPart:
             unread=len(run.numbered_rules()) - len(versions),
             in_force=_in_force(newest, metrics),
             graph=in_page(newest.rules, found),
-            relations=_relations(found),
+            relations=_told([edge for edge in found if edge.kind != "shares"]),
+            shared=_told(sorted((e for e in found if e.kind == "shares"), key=lambda edge: -len(edge.words))),
             owed=shares_over_time(metrics, "owed", "owed", "Share of the draws owed to each rule, over steps"),
             firing=shares_over_time(metrics, "firing", "firing", "Share of stored transitions each rule fires on"),
             lives=time_line(lives_of(events), last),
@@ -106,7 +110,8 @@ def _in_force(ruleset: RuleSet, metrics: list[Line]) -> Sheet:
     return Sheet("rules", "rules", COLUMNS, tuple(rows))
 
 
-def _relations(found: Sequence[Edge]) -> tuple[str, ...]:
+def _told(found: Sequence[Edge]) -> tuple[str, ...]:
     return tuple(
-        RELATIONS[edge.kind].format(source=edge.source, target=edge.target) for edge in found if edge.kind in RELATIONS
+        RELATIONS[edge.kind].format(source=edge.source, target=edge.target, words=", ".join(edge.words))
+        for edge in found
     )

@@ -88,6 +88,7 @@ def test_the_graph_says_special_cases_and_opposites_in_words_and_leads_to_their_
     run.save_rules(ruleset(5, *(f"rule {name}: forall t in step: {text}" for name, text in said.items())))
     text = render(run)
     assert "<li>narrow is a special case of wide</li>" in text
+    assert "<li>wide and narrow: facing(key)</li>" in text
     assert "<li>wide and against claim opposite things that can hold at once</li>" in text
     for name in said:
         assert f'href="#rule-{name}"' in text

@@ -38,6 +38,21 @@ def test_every_relation_is_found() -> None:
     assert circles(graph) == ()
 
 
+def test_rules_share_conditions_not_actions_signs_or_thresholds() -> None:
+    rules = read(
+        f"rule left: {IN} ~held(t) & near(t, door) & dist(t, key) < ?1.5 & action_is(t, left) -> good(t)\n"
+        f"rule right: forall s in step: ~held(s) & near(s, key) & dist(s, key) < 3 & action_is(s, right) -> good(s)\n"
+        f"rule drop: {IN} held(t) & dist(t, key) > ?1.5 & ~action_is(t, left) -> good(t)\n"
+        f"rule again: {IN} prev(action_is(t, left)) & action_is(t, left) -> good(t)\n"
+        f"rule back: {IN} prev(action_is(t, left)) & action_is(t, right) -> good(t)\n"
+    )
+    shared = {(edge.source, edge.target): edge.words for edge in edges(rules) if edge.kind == "shares"}
+    assert shared == {
+        ("left", "right"): ("dist(key) < …", "not held"),
+        ("again", "back"): ("at the step before action_is(left)",),
+    }
+
+
 def test_circles_and_twins_are_groups() -> None:
     rules = read(
         f"rule a: {IN} p(t) -> q(t)\nrule b: {IN} q(t) & s(t) -> r(t)\nrule c: {IN} r(t) -> p(t)\n"

@@ -22,6 +22,15 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number with its noun.
+
+    >>> counted(1, "rule"), counted(1200, "rule"), counted(2, "reply", "replies")
+    ('1 rule', '1,200 rules', '2 replies')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def percent(value: float | None) -> str:
     """A share for a table."""
     return "–" if value is None or math.isnan(value) else f"{100 * value:.1f}%"

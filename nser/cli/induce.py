@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nser.cli.console import err, number, out, percent, print_json
+from nser.cli.console import counted, err, number, out, percent, print_json
 from nser.cli.inputs import AsJson, Env, InputError, Vocab, load_data, required_vocabulary
 from nser.cli.rollout_inputs import holds_rollouts, iterate_texts, rollout_vocabulary
 from nser.cli.rules_table import rules_table
@@ -149,8 +149,8 @@ def _print_cost(proposer: Proposer) -> None:
     if asked is not None:
         spent = asked.spent
         out.print(
-            f"{spent.calls} calls and {spent.cached} recorded ones of {asked.name}: {spent.prompt_tokens:,} tokens in, "
-            f"{spent.completion_tokens:,} out, {spent.seconds:.1f} s",
+            f"{counted(spent.calls, 'call')} and {spent.cached} recorded ones of {asked.name}: "
+            f"{spent.prompt_tokens:,} tokens in, {spent.completion_tokens:,} out, {spent.seconds:.1f} s",
             soft_wrap=True,
         )
         for failure in asked.failures:
@@ -162,7 +162,7 @@ def _print_cost(proposer: Proposer) -> None:
 def _print(found: Induction) -> None:
     """Every proposal with its verdict, then the rules that were kept."""
     bodies = {rule.name: print_formula(rule.body) for rule in found.proposals}
-    out.print(f"[bold]{len(found.verdicts)} verdicts on {len(found.proposals)} proposals[/]")
+    out.print(f"[bold]{counted(len(found.verdicts), 'verdict')} on {counted(len(found.proposals), 'proposal')}[/]")
     table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column()

@@ -34,12 +34,19 @@ class InputError(NserError, ValueError):
 
 
 def rule_path(file: Path) -> Path:
-    """The rule file that is meant: itself, or the newest of a run. Raises `InputError` for a run without rules."""
+    """The rule file that is meant: itself, or the newest of a run. Raises `InputError` where there is neither."""
+    if not file.exists():
+        raise InputError(f"found {file}: no such file or directory, expected a .rules file or a run's folder")
     if not file.is_dir():
         return file
     files = sorted((file / "rules").glob("[0-9]*.rules"))
     if not files:
-        raise InputError(f"found no rules in {file}, expected a .rules file or a run that has found some; train on")
+        if (file / "config.json").is_file():
+            raise InputError(
+                f"found no rules in the run {file}, expected one that has found some; let it go on, see "
+                "`nser train --resume`"
+            )
+        raise InputError(f"found the folder {file}, which is no run, expected a .rules file or a run's folder")
     return files[-1]
 
 

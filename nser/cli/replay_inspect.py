@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nser.cli.console import number, out, percent, print_json
+from nser.cli.console import counted, number, out, percent, print_json
 from nser.cli.inputs import AsJson
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def command(
         return
     _print_whole(found)
     _print_rules(found)
-    _print_items("drawn most often", found.likeliest)
+    _print_items("drawn most often (age in gradient steps)", found.likeliest)
 
 
 def _print_whole(found: Inspection) -> None:
@@ -44,11 +44,11 @@ def _print_whole(found: Inspection) -> None:
         "owed to rules": f"{percent(stats.rule_share)} of draws; {percent(stats.scored)} of items scored, "
         f"{percent(stats.related)} above 0",
         "draws as varied as": f"{stats.effective_size:,.0f} equal items; half of them show {found.half:,} of "
-        f"{found.episodes:,} episodes",
-        "a batch shows": "–" if found.batch_episodes is None else f"{found.batch_episodes} different episodes",
+        f"{counted(found.episodes, 'episode')}",
+        "a batch shows": "–" if found.batch_episodes is None else counted(found.batch_episodes, "different episode"),
     }
     for ages in found.ages:
-        name = f"age {ages.low:,} to {ages.high - 1:,}"
+        name = f"{ages.low:,} to {ages.high - 1:,} gradient steps old"
         facts[name] = f"{percent(ages.stored)} of items, {percent(ages.drawn)} of draws"
     table = Table.grid(padding=(0, 2, 0, 0))
     for name, told in facts.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from nser.cli.console import err, out, print_json
+from nser.cli.console import counted, err, out, print_json
 from nser.cli.inputs import AsJson, Env, InputError, OptionalData, RuleFile, Vocab, load_data, rule_path, vocabulary_for
 from nser.rules.checks.pipeline import Checked, check_file, check_reply
 from nser.rules.store import read_text
@@ -92,8 +92,8 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
 
 def _summary(rules: int, problems: Sequence[Verdict], notes: Sequence[Verdict], vocabulary: Vocabulary | None) -> None:
     fine = rules - len({v.rule for v in problems if v.rule and v.code.startswith("D")})
-    told = f"{fine} {'rule' if fine == 1 else 'rules'} fine, {len(problems)} refused"
-    told += f", {len(notes)} {'note' if len(notes) == 1 else 'notes'}" if notes else ""
+    told = f"{counted(fine, 'rule')} fine, {len(problems)} refused"
+    told += f", {counted(len(notes), 'note')}" if notes else ""
     out.print(f"[bold]{told}[/]")
     if vocabulary is None:
         err.print("note: names were not checked; --env ENV or --vocab MODULE:NAME checks them, too")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import typer
 
-from nser.cli.console import err, out
+from nser.cli.console import counted, err, out
 from nser.cli.inputs import Env, InputError, RuleFile, Vocab, rule_path, vocabulary_for
 from nser.cli.rules_check import print_verdicts
 from nser.errors import NserError
@@ -69,8 +69,16 @@ def _edited(path: Path, copy: Path, before: str, signature: Signature | None) ->
         if read_text(path) != before:
             raise EditError(f"{path} was changed by another meanwhile; merge the two with `nser rules merge`")
         write_text(path, text)
-        out.print(f"{path}: {len(checked.rules)} rules", soft_wrap=True)
+        out.print(f"{path}: {counted(len(checked.rules), 'rule')}{_in_force(path)}", soft_wrap=True)
         return True
+
+
+def _in_force(path: Path) -> str:
+    """When an edit counts: a run reads its newest rules at its next induction, or when it goes on."""
+    run = path.absolute().parent.parent
+    if not (run / "config.json").is_file():
+        return ""
+    return ". They are in force from the run's next induction, or its --resume, on"
 
 
 def _open_editor(copy: Path) -> None:

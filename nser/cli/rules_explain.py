@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from nser.cli.console import err, out, print_json
+from nser.cli.console import counted, err, out, print_json
 from nser.cli.inputs import (
     Env,
     OptionalData,
@@ -101,8 +101,8 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
     law = found.law
     end = ", the last of its episode" if found.ended else ""
     out.print(f"[bold]slot {found.slot}[/]  action {found.action}, reward {found.reward:g}{end}")
-    facts = "  ".join(f"{name} {value:g}" for name, value in found.facts.items() if value)
-    out.print(f"[dim]{escape(facts)}[/]\n")
+    _print_facts(found.facts)
+    out.print()
     table = Table(title="why it is drawn", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(justify="right")
@@ -126,13 +126,19 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
 def _print_row(found: RowExplanation) -> None:
     place = f"step {found.step} of episode {found.episode}"
     out.print(f"[bold]row {found.row}[/]  {place}, action {found.action}, reward {found.reward:g}")
-    facts = "  ".join(f"{name} {value:g}" for name, value in found.facts.items() if value)
-    out.print(f"[dim]{escape(facts)}[/]")
+    _print_facts(found.facts)
+
+
+def _print_facts(facts: dict[str, float]) -> None:
+    told = "  ".join(f"{name} {value:g}" for name, value in facts.items() if value)
+    zero = sum(not value for value in facts.values())
+    rest = f"{'  ' if told else ''}{counted(zero, 'other number is', 'other numbers are')} 0" if zero else ""
+    out.print(f"[dim]{escape(told)}{rest}[/]")
 
 
 def _print_firings(found: TransitionExplanation | RowExplanation, everything: bool) -> None:
     shown = [firing for firing in found.firings if everything or firing.contribution > SHOWN]
-    out.print(f"\n[bold]score {found.score:.3f}[/] from {len(shown)} of {len(found.firings)} rules")
+    out.print(f"\n[bold]score {found.score:.3f}[/] from {len(shown)} of {counted(len(found.firings), 'rule')}")
     for firing in shown:
         out.print(
             f"  [bold]{firing.rule}[/]  body {firing.body:.2f} × head {firing.head:.2f} × weight {firing.weight:.2f} "

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nser.cli.console import err, out, print_json
+from nser.cli.console import counted, err, out, print_json
 from nser.cli.inputs import AsJson, Env, InputError, RuleFile, Vocab, rule_path, vocabulary_for
 from nser.files import write_text
 from nser.rules.store import load_rules
@@ -56,4 +56,4 @@ def command(
     elif output is not None:
         kinds = {edge.kind for edge in found}
         counts = ", ".join(f"{sum(edge.kind == kind for edge in found)} {kind}" for kind in sorted(kinds))
-        out.print(f"{len(rules)} rules, {counts or 'no relations'} · {output}", soft_wrap=True)
+        out.print(f"{counted(len(rules), 'rule')}, {counts or 'no relations'} · {output}", soft_wrap=True)

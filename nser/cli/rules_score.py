@@ -36,7 +36,8 @@ def command(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Score transitions, and tell how much each rule has part in the scores.
+    """Score transitions, and tell of each rule how often it fires: above one half, on which share of transitions and
+    episodes, and how true it is on the mean.
 
     `-o` writes them, with every firing, the episode and the step: as arrays (.npz) or as a table (.parquet).
     """
@@ -105,7 +106,7 @@ def per_rule(evaluator: Evaluator, trajectories: Trajectories, firings: NDArray[
 def _print(rows: list[dict[str, Any]], scores: NDArray[np.float32], output: Path | None) -> None:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("rule", style="bold", no_wrap=True)
-    for title in ("weight", "firings", "support", "episodes", "mean"):
+    for title in ("weight", "firings", "support", "episodes", "mean truth"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         cells = (number(row["weight"], 2), f"{row['firings']:,}", percent(row["support"]), percent(row["coverage"]))

@@ -29,7 +29,7 @@ def command(
     if as_json:
         print_json(as_dict(ruleset))
     else:
-        (out if colour else Console(no_color=True, highlight=False)).print(rules_table(ruleset))
+        (out if colour else Console(no_color=True, highlight=False)).print(rules_table(ruleset, _order(sort)))
     for problem in ruleset.problems:
         err.print(f"warning: {problem}")
     if ruleset.problems:
@@ -49,6 +49,11 @@ def arranged(ruleset: RuleSet, sort: str, only: str | None) -> RuleSet:
         figures = {rule.name: getattr(ruleset.provenance.get(rule.name), sort, None) for rule in rules}
         rules.sort(key=lambda rule: (figures[rule.name] is None, -(figures[rule.name] or 0)))
     return replace(ruleset, rules=tuple(rules))
+
+
+def _order(sort: str) -> str:
+    """Told, because figures that happen to fall look like sorted ones that are not."""
+    return "as in the file (--sort lift for the best first)" if sort == "file" else f"by {sort}"
 
 
 def as_dict(ruleset: RuleSet) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from nser.cli.console import number, percent
+from nser.cli.console import counted, number, percent
 from nser.rules.printer import print_formula
 from nser.rules.ruleset import UNPROVEN, Provenance, RuleSet, is_unproven
 from nser.rules.syntax import MAX_NAME, Rule, blames, praises
@@ -24,9 +24,13 @@ COLUMNS = (
 )
 
 
-def rules_table(ruleset: RuleSet) -> RenderableType:
-    """Weight, support, precision and lift of each rule, who proposed it and at which step, then its text."""
-    title = Text(f"{len(ruleset.rules)} rules, version {ruleset.version}", style="bold")
+def rules_table(ruleset: RuleSet, order: str = "") -> RenderableType:
+    """Weight, support, precision and lift of each rule, who proposed it and at which step, then its text.
+
+    `order` says in which order they stand.
+    """
+    title = Text(f"{counted(len(ruleset.rules), 'rule')}, version {ruleset.version}", style="bold")
+    title.append(f", {order}" if order else "", style="not bold dim")
     parts: list[RenderableType] = [title, _line([Text(name, style="dim") for name, _, _ in COLUMNS])]
     for rule in ruleset.rules:
         parts.append(_line(_figures(rule, ruleset.provenance.get(rule.name))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
@@ -37,15 +37,20 @@ def study_table(table: Table, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def conditions_table(conditions: Iterable[Condition], overrides: Sequence[str]) -> RenderableType:
+def conditions_table(conditions: Iterable[Condition], overrides: Mapping[str, str]) -> RenderableType:
     """Name and summary of each, then what can be set."""
     lines = Lines(box=SIMPLE_HEAD, pad_edge=False)
     lines.add_column("condition", no_wrap=True, style="bold")
     lines.add_column("replay and exploration")
     for condition in conditions:
         lines.add_row(condition.name, condition.summary)
-    told = f"Set behind a colon, as in induced:eta=2,tau=1e4: {', '.join(overrides)}"
-    return Group(lines, Text(told, style="dim"))
+    settings = Lines(box=SIMPLE_HEAD, pad_edge=False, title="set behind a colon, as in induced:eta=2,tau=1e4")
+    settings.title_justify = "left"
+    settings.add_column("setting", no_wrap=True, style="bold")
+    settings.add_column("what it is; without, the condition's own value")
+    for name, told in overrides.items():
+        settings.add_row(name, told)
+    return Group(lines, settings)
 
 
 def _lines(columns: Sequence[Column], rows: Sequence[Row], *, narrow: bool) -> Lines:

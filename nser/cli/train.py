@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from nser.cli.console import err, number, out, percent, print_json
+from nser.cli.console import counted, err, number, out, percent, print_json
 from nser.cli.rules_table import rules_table
 from nser.errors import NserError
 
@@ -48,7 +48,7 @@ class Screen:
             figures.append(f"success {100 * success:.0f} %")
         elif mean_return is not None:
             figures.append(f"return {mean_return:.3g}")
-        figures.append(f"{rules} rules")
+        figures.append(counted(rules, "rule"))
         self.bar.update(self.task, completed=step, figures=" · ".join(figures))
 
     def say(self, message: str) -> None:
@@ -85,7 +85,7 @@ def command(
     steps: Annotated[
         int | None, typer.Option(help="Environment steps, 100,000 without; with --resume, a later end than before.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything; same seed, same run.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything; same seed, same run on the same machine.")] = 0,
     envs: Annotated[int, typer.Option(help="Environments side by side.")] = 1,
     name: Annotated[str | None, typer.Option(help="Folder under runs/ (or a path).")] = None,
     option: Annotated[
@@ -209,8 +209,8 @@ def _print(outcome: Outcome, as_json: bool) -> None:
     if evaluation is not None:
         success = "" if evaluation.success is None else f"success {percent(evaluation.success)}, "
         out.print(
-            f"greedy policy over {evaluation.episodes} fresh episodes: {success}"
+            f"greedy policy over {counted(evaluation.episodes, 'fresh episode')}: {success}"
             f"return {number(evaluation.mean_return)}, {evaluation.mean_length:.0f} steps each",
             soft_wrap=True,
         )
-    out.print(f"{outcome.seconds:.0f} s · run {outcome.run.path} · report {report}", soft_wrap=True)
+    out.print(f"trained for {outcome.seconds:.0f} s in all · run {outcome.run.path} · report {report}", soft_wrap=True)

@@ -11,6 +11,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from nser.cli.console import counted
+
 if TYPE_CHECKING:
     from nser.induce.chat import ChatProposer
     from nser.induce.proposing import Proposer
@@ -49,6 +51,7 @@ class _Line:
     def __rich__(self) -> Spinner:
         spent = self.asked.spent
         seconds = self.console.get_time() - self.began
-        told = f"waiting for {self.asked.name}: {seconds:.0f} s, {spent.calls} calls answered, {spent.tokens:,} tokens"
+        answered = f"{counted(spent.calls, 'call')} answered, {spent.tokens:,} tokens"
+        told = f"waiting for {self.asked.name}: {seconds:.0f} s, {answered}"
         self.spinner.update(text=Text(told, overflow="ellipsis", no_wrap=True))
         return self.spinner

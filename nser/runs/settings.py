@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from nser.errors import NserError
 from nser.induce.labels import Label
+from nser.runs.faults import first_fault
 
 Replay = Literal["nser", "per", "uniform", "freshper", "placebo", "vlm-rb"]
 Explore = Literal["epsilon", "rules"]
@@ -86,18 +87,8 @@ def parse_settings(values: Mapping[str, Any]) -> RunSettings:
             {key: _listed(value) if key in ("net_arch", "redact") else value for key, value in values.items()}
         )
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(RunSettings.model_fields)
-            raise SettingsError(f"found setting {name}, which is unknown; expected one of {known}") from error
-        raise SettingsError(f"found {name} = {first['input']!r}: {_expected(first['msg'])}") from error
+        raise SettingsError(first_fault(error, RunSettings.model_fields)) from error
 
 
 def _listed(value: Any) -> Any:
     return value.split(",") if isinstance(value, str) else value
-
-
-def _expected(message: str) -> str:
-    """Pydantic's "Input should be …" as nser words it."""
-    return message.replace("Input should be", "expected", 1).replace("'", "")

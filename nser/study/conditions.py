@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from nser.induce.labels import LABELS, Label
@@ -137,7 +137,6 @@ def _table() -> dict[str, Condition]:
 CONDITIONS: dict[str, Condition] = _table()
 """Every named condition; `+explore` stands for exploration by rules, induced ones where the name means none."""
 
-NOT_OVERRIDDEN = ("name", "summary", "replay", "rules", "explore")
 SWITCHES = {"on": True, "off": False}
 ON_OFF = ("audit", "curious")
 READERS: dict[str, Callable[[str], Any]] = {
@@ -148,7 +147,23 @@ READERS: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(ON_OFF, SWITCHES.__getitem__),
 }
 CHOICES: dict[str, tuple[str, ...]] = {"label": LABELS, "correct": get_args(Correct)}
-OVERRIDES = tuple(field.name for field in fields(Condition) if field.name not in NOT_OVERRIDDEN)
+OVERRIDES = {
+    "share": "of random actions, how many are drawn from those that rules call good, 0 to 1",
+    "boosted": "for placebo: the share of transitions that have relevance 1, in place of the rules' scores",
+    "eta": "η, the strength of the rules: a priority is multiplied by 1 + η · relevance",
+    "correct": "what importance weights undo: full, signal (all but the rules' part) or none",
+    "tau": "τ, gradient steps in which a TD error's worth falls to 1/e",
+    "guard": "largest share of draws that is owed to rules, 0 to 1",
+    "mix": "share of draws by the law, the rest being uniform, 0 to 1",
+    "alpha": "α, exponent of a priority; 0 is uniform",
+    "beta": "β, exponent of the importance weights",
+    "audit": "on: data judge rules that were known beforehand, and take out those that they refute",
+    "induce_every": "environment steps between two inductions, or two audits",
+    "label": "what tells good steps from bad ones: " + ", ".join(LABELS),
+    "max_rules": "most rules in force",
+    "curious": "on: while few episodes are good, rules are judged by novelty",
+}
+"""What may be set behind a colon, and what it means."""
 
 
 def condition_of(text: str) -> Condition:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from nser.runs.faults import first_fault
 from nser.study.conditions import condition_of
 from nser.study.errors import StudyError
 
@@ -104,12 +105,4 @@ def study_settings(values: Mapping[str, Any]) -> StudySettings:
     try:
         return StudySettings.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors()[0]
-        if first["type"] == "value_error":
-            raise StudyError(str(first["ctx"]["error"])) from error
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(StudySettings.model_fields)
-            raise StudyError(f"found setting {name}, which is unknown; expected one of {known}") from error
-        expected = first["msg"].replace("Input should be", "expected", 1)
-        raise StudyError(f"found {name} = {first['input']!r}: {expected}") from error
+        raise StudyError(first_fault(error, StudySettings.model_fields)) from error

@@ -26,6 +26,7 @@ from nser.study.wording import cell_text
 
 FEW_SEEDS = 10  # with fewer, intervals are too narrow and one seed decides
 SOLVED = 0.8  # share of success, or of the normalised return, from which a run counts as having learnt the task
+LEARNT = 0.1  # final success below which nothing has been learnt yet
 BASELINES = ("uniform", "per", "placebo")  # compared with unless others are named
 
 
@@ -170,6 +171,11 @@ def _remarks(results: Results, lines: Sequence[Line], comparisons: Sequence[Comp
             f"{where} fewer than {FEW_SEEDS} seeds. Such intervals are too narrow, and one more seed can turn the "
             "order."
         )
+    if results.measure == "success" and all(line.final.value < LEARNT for line in lines):
+        remarks.append(
+            "No condition has learnt the task in so few steps, so that nothing can be told from their differences. "
+            "Give the study more --steps, or more updates with --ratios."
+        )
     if comparisons:
         remarks.append(_on_comparisons(comparisons))
     return remarks
@@ -179,9 +185,12 @@ def _on_comparisons(comparisons: Sequence[Comparison]) -> str:
     """How many were made, what that does to their level, and how many show nothing."""
     number = len(comparisons)
     shown = sum(comparison.difference.verdict != "not shown" for comparison in comparisons)
-    made = "One paired comparison was made" if number == 1 else f"{number} paired comparisons were made"
+    nothing = f"an interval includes 0, or there are fewer than {LEAST_PAIRS} pairs of seeds"
+    if number == 1:
+        told = "It shows a difference." if shown else f"It shows none: {nothing}."
+        return f"One paired comparison was made, at {LEVEL:.0%}. {told}"
     return (
-        f"{made}, at {LEVEL:.0%} each and without a correction for their number: if no condition differed from "
-        f"another, up to about {(1 - LEVEL) * number:.1f} would still seem to. {shown} of {number} show a difference; "
-        f"elsewhere an interval includes 0, or there are fewer than {LEAST_PAIRS} pairs of seeds."
+        f"{number} paired comparisons were made, at {LEVEL:.0%} each and without a correction for their number: if no "
+        f"condition differed from another, up to about {(1 - LEVEL) * number:.1f} would still seem to. "
+        f"{shown} of {number} show a difference; elsewhere {nothing}."
     )

@@ -60,6 +60,7 @@ def test_show_prints_every_rule_with_its_figures(run: Path, capsys: pytest.Captu
         assert rule["proposer"] == "symbolic"
         assert {"weight", "support", "precision", "lift", "since", "text"} <= rule.keys()
     assert max(len(line) for line in out.splitlines()) <= 80
+    assert out.splitlines()[0].endswith("as in the file (--sort lift for the best first)")
 
 
 def test_show_keeps_the_good_rules_of_a_file_with_a_bad_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,6 +144,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(run: Path, tmp_path: Path, capsys
         (["train", "MiniGrid-DoorKee-6x6-v0"], "MiniGrid-DoorKey-6x6-v0"),
         (["train", "FrozenLake-v1", "--name", str(run)], "--overwrite"),
         (["train", "FrozenLake-v1", "--name", str(tmp_path / "a"), "--set", "speed=3"], "found setting speed"),
+        (["train", "FrozenLake-v1", "--set", "lerning_rate=1"], "is unknown; did you mean learning_rate?"),
         (["train", "FrozenLake-v1", "--name", str(tmp_path / "a"), "--set", "speed"], "NAME=VALUE"),
         (["train", "FrozenLake-v1", "--replay", "magic"], "found replay = 'magic'"),
         (["train", "FrozenLake-v1", "--resume", str(run)], f"found FrozenLake-v1 beside --resume {run}"),
@@ -154,6 +156,7 @@ def test_wrong_use_is_one_line_and_exit_code_2(run: Path, tmp_path: Path, capsys
         (["train", "--resume", str(run)], "is done"),
         (["report", str(tmp_path)], "found no config.json"),
         (["rules", "show", str(tmp_path / "none.rules")], "no such file"),
+        (["rules", "show", str(tmp_path)], "which is no run"),
         (["rules", "show", str(binary)], "zero byte"),
         (["rules", "explain", rules, "--slot", "3"], "found only one of --run and --slot"),
         (["rules", "explain", rules, "--run", str(run), "--slot", "99999"], "found slot 99999"),

@@ -38,7 +38,7 @@ def test_a_server_is_asked_once_and_then_the_recording(
         words = ["induce", data, *VOCAB, "--llm", f"{server.url}#m", "--replies", str(tmp_path / "replies")]
         code, out, _ = nser(capsys, *words, "-o", str(tmp_path / "found.rules"))
         assert code == 0
-        assert "1 calls and 0 recorded ones" in out
+        assert "1 call and 0 recorded ones" in out
         asked = len(server.requests)
     assert load_rules(tmp_path / "found.rules").rules[0].name == "right"
     # The server is gone; what it said is not asked for again. Only the canary finds nobody, and that is no matter.

@@ -63,7 +63,7 @@ def test_a_server_is_asked_about_rollouts(data: str, tmp_path: Path, capsys: pyt
         words = ["induce", data, "--llm", f"{server.url}#m", "-o", str(tmp_path / "x.rules")]
         code, out, _ = nser(capsys, *words)
     assert code == 0
-    assert "1 calls and 0 recorded ones" in out
+    assert "1 call and 0 recorded ones" in out
     assert [rule.name for rule in load_rules(tmp_path / "x.rules").rules] == ["check"]
     assert "forall r in rollout" in server.requests[-1]["messages"][0]["content"]
 
@@ -106,7 +106,7 @@ def test_a_terminal_shows_seconds_calls_and_tokens_while_a_model_is_waited_for()
             induce_from(evidence, proposer)
     shown = stream.getvalue()
     assert f"waiting for {server.url}#m" in shown
-    assert "1 calls answered, 18 tokens" in shown
+    assert "1 call answered, 18 tokens" in shown
 
 
 def test_nothing_is_shown_without_a_terminal_or_a_model() -> None:

@@ -119,6 +119,8 @@ def test_explain_a_recorded_row(good: Path, data: Path, capsys: Capsys) -> None:
     assert code == 0
     assert "action push" in out
     assert "inside(t, r0)" in out
+    zero = sum(not value for value in told["facts"].values())
+    assert f"{zero} other number{'s are' if zero > 1 else ' is'} 0" in out
     assert "expected 0 to" in nser(capsys, *words, "999999")[2]
     assert "expected both" in nser(capsys, *words[:-1])[2]
 
@@ -284,7 +286,21 @@ def test_a_good_edit_replaces_the_file(
     assert code == 0
     assert "2 rules" in out
     assert load_rules(good).rules[0].weight == 0.9
+    assert "--resume" not in out
     assert nser(capsys, "rules", "edit", str(good))[1] == "nothing changed\n"
+
+
+def test_an_edit_in_a_run_says_when_it_counts(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    rules = tmp_path / "run" / "rules"
+    rules.mkdir(parents=True)
+    (rules.parent / "config.json").write_text("{}")
+    (rules / "0001.rules").write_bytes(good.read_bytes())
+    editor(tmp_path, monkeypatch, "[0.5]", "[0.9]")
+    code, out, _ = nser(capsys, "rules", "edit", str(rules.parent), *VOCAB)
+    assert code == 0
+    assert "2 rules. They are in force from the run's next induction" in out
 
 
 def test_a_bad_edit_needs_a_person_and_keeps_the_copy(
@@ -353,11 +369,12 @@ def test_an_editor_that_fails_changes_nothing(good: Path, monkeypatch: pytest.Mo
 def test_wrong_use_is_one_line_and_exit_code_2(good: Path, data: Path, tmp_path: Path, capsys: Capsys) -> None:
     empty = tmp_path / "run" / "rules"
     empty.mkdir(parents=True)
+    (empty.parent / "config.json").write_text("{}")
     file, trajectories = str(good), str(data)
     unwritable = str(tmp_path / "none" / "x.npz")
     for words, expected in (
         (["rules", "check", str(tmp_path / "none.rules")], "no such file"),
-        (["rules", "check", str(empty.parent)], "found no rules in"),
+        (["rules", "check", str(empty.parent)], "found no rules in the run"),
         (["rules", "check", file, trajectories], "found data but no vocabulary"),
         (["rules", "check", file, "--env", "CartPole-v1", *VOCAB], "found both --env and --vocab"),
         (["rules", "check", file, "--vocab", "nowhere"], "expected MODULE:NAME"),

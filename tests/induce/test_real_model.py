@@ -67,7 +67,7 @@ def test_nser_induce_end_to_end_on_doorkey(address: str, tmp_path: Path, capsys:
     words += ["--episode-tokens", "200", "--answer-tokens", "100", "--repairs", "0", "--llm"]
     code, out, err = nser(capsys, *words, f"both:{address}#smollm2")
     assert code == 0, err
-    assert "1 calls and 0 recorded ones" in out
+    assert "1 call and 0 recorded ones" in out
     assert "symbolic learner proposed alone" not in err
     assert "rules, version 1" in out
 

@@ -313,7 +313,7 @@ def test_streams_of_chance_are_apart() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"env": "x", "speed": 1}, "found setting speed, which is unknown; expected one of env, agent"),
+        ({"env": "x", "speed": 1}, "setting speed, which is unknown; did you mean seed.* expected one of env, agent"),
         ({"env": "x", "steps": 0}, "found steps = 0: expected greater than"),
         ({"env": "x", "replay": "magic"}, "expected nser, per, uniform"),
         ({}, "found env"),

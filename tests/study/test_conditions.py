@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from nser.replay.errors import LawError
 from nser.replay.presets import NSER, PRESETS
-from nser.study.conditions import CONDITIONS, condition_of
+from nser.study.conditions import CONDITIONS, OVERRIDES, Condition, condition_of
 from nser.study.errors import OverrideError, StudyError, UnknownConditionError
 from nser.study.settings import study_settings
 
@@ -102,7 +103,7 @@ def test_settings_are_canonical_and_checked() -> None:
         study_settings({"env": "E", "ratios": [0]})
     with pytest.raises(StudyError, match="no model for it"):
         study_settings({"env": "E", "conditions": ["induced-llm"]})
-    with pytest.raises(StudyError, match="found setting stepps, which is unknown"):
+    with pytest.raises(StudyError, match="found setting stepps, which is unknown; did you mean steps\\?"):
         study_settings({"env": "E", "stepps": 3})
     with pytest.raises(StudyError, match="found steps = 0: expected"):
         study_settings({"env": "E", "steps": 0})
@@ -112,3 +113,9 @@ def test_the_last_step_is_always_evaluated() -> None:
     assert study_settings({"env": "E", "steps": 10, "eval_every": 4}).eval_steps == (4, 8, 10)
     assert study_settings({"env": "E", "steps": 8, "eval_every": 4}).eval_steps == (4, 8)
     assert study_settings({"env": "E", "steps": 3, "eval_every": 4}).eval_steps == (3,)
+
+
+def test_every_setting_behind_a_colon_is_a_field_and_is_explained() -> None:
+    named = {"name", "summary", "replay", "rules", "explore"}
+    assert [field.name for field in fields(Condition) if field.name not in named] == list(OVERRIDES)
+    assert all(OVERRIDES.values())

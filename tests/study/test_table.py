@@ -80,6 +80,20 @@ def test_remarks_say_what_the_data_call_for() -> None:
     assert "per at 1/4: fewer than 10 seeds" in " ".join(make_table(collect(mixed)).remarks)
 
 
+def test_one_comparison_is_told_in_words_for_one() -> None:
+    table = make_table(collect(sample({"uniform": 0.3, "per": 0.3}, 12)))
+    assert table.remarks[-1].startswith("One paired comparison was made, at 95%. It shows none: an interval")
+    table = make_table(collect(sample({"uniform": 0.2, "per": 0.7}, 12)))
+    assert table.remarks[-1] == "One paired comparison was made, at 95%. It shows a difference."
+
+
+def test_a_study_that_learnt_nothing_asks_for_more_steps() -> None:
+    rows = [row for seed in range(12) for name in ("uniform", "per") for row in cell(name, seed, [0, 0, 0, 0])]
+    assert "Give the study more --steps" in make_table(collect(rows)).remarks[0]
+    learnt = cell("uniform", 0, [0, 0, 0, 0]) + cell("per", 0, [0, 0, 0, 1])
+    assert "--steps" not in " ".join(make_table(collect(learnt)).remarks)
+
+
 def test_returns_are_told_with_their_scale() -> None:
     rows = [
         one | {"success": None, "return": -200 + 100 * one["success"]}

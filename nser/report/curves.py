@@ -11,17 +11,20 @@ from matplotlib.axes import Axes
 
 from nser.pages.figures import inline
 from nser.pages.style import COLOURS, REST, over_steps
-from nser.report.drawing import SMALL, chart, legend
+from nser.report.drawing import SMALL, WIDE, chart, legend
 
 Line = dict[str, Any]
 SHOWN_RULES = 8  # colours that an eye tells apart; the rest is drawn as one
 
 
-def learning_curve(metrics: list[Line]) -> str:
-    """Training and greedy success over steps, or the return where the environment knows no success."""
+def learning_curve(metrics: list[Line], *, narrow: bool = False) -> str:
+    """Training and greedy success over steps, or the return where the environment knows no success.
+
+    `narrow` is for a telephone: the same in a smaller frame, so that its letters stay as large.
+    """
     train, greedy = of_kind(metrics, "train"), of_kind(metrics, "eval", "done")
     key = "success" if knows_success(metrics) else "mean_return"
-    figure, axes = chart()
+    figure, axes = chart(SMALL if narrow else WIDE)
     _line(axes, train, key, label="training, last 100 episodes", color=COLOURS[0])
     _line(axes, greedy, key, label="greedy, fresh episodes", color=COLOURS[1], marker="o", markersize=5)
     for line in metrics:
@@ -33,7 +36,8 @@ def learning_curve(metrics: list[Line]) -> str:
     axes.set_ylabel("success" if key == "success" else "return")
     over_steps(axes)
     legend(axes)
-    return inline(figure, "learning", f"Learning curve: {axes.get_ylabel()} over environment steps")
+    name = "learning-narrow" if narrow else "learning"
+    return inline(figure, name, f"Learning curve: {axes.get_ylabel()} over environment steps")
 
 
 def small_curves(metrics: list[Line]) -> list[tuple[str, str]]:

@@ -69,6 +69,7 @@ def render(run: RunDirectory) -> str:
             command="\n".join([config.get("command", ""), *(one["command"] for one in config.get("continued", []))]),
             cards=_cards(metrics, rules),
             curve=learning_curve(metrics),
+            narrow_curve=learning_curve(metrics, narrow=True),
             curves=small_curves(metrics),
             rules=rules,
             replay=_replay(stored, metrics) if stored else None,

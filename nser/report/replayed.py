@@ -30,11 +30,9 @@ COLUMNS = (
     Column("signal", "|TD error| when it was last replayed"),
     Column("relevance", "score by the rules, or by whatever scores here, in [0, 1]"),
     Column("owed", "share of its probability that is owed to that score"),
-    Column("age", "gradient steps since it was stored"),
-    Column("decay", "factor of its age"),
+    Column("age", "gradient steps since it was stored, and the factor that they leave of its priority"),
     Column("weight", "factor of its loss, which corrects for how often it is drawn"),
-    Column("episode"),
-    Column("slot", "place in the replay buffer, for nser rules explain --slot"),
+    Column("slot", "place in the replay buffer, for nser rules explain --slot, and the episode it is of"),
 )
 
 
@@ -119,11 +117,9 @@ def _row(stored: Stored, place: int, rule: str, rank: float) -> Row:
         number(explained.signal[place], "{:.4g}"),
         number(explained.relevance[place], "{:.3f}"),
         share(explained.rule_share[place]),
-        number(int(explained.age[place]), "{:,d}"),
-        number(explained.decay[place], "{:.3f}"),
+        number(int(explained.age[place]), "{:,d}", note=f"× {explained.decay[place]:.3f}"),
         number(explained.weight[place], "{:.3f}"),
-        number(int(stored.episodes[place]), "{:,d}"),
-        number(slot, "{:d}"),
+        number(slot, "{:d}", note=f"episode {stored.episodes[place]:,d}"),
     )
     return Row(cells)
 

@@ -166,3 +166,48 @@ def test_the_browser_does_complain_of_a_page_that_is_broken(chrome: Browser, tmp
     assert "told" in said
     assert "thrown" in said
     assert "none.png" in said
+
+
+def too_wide(page: Page) -> list[str]:
+    """The regions that go on sideways, by their names."""
+    wide = "[...document.querySelectorAll('.wide')].filter((one) => one.scrollWidth > one.clientWidth)"
+    return page.run(f"{wide}.map((one) => one.getAttribute('aria-label'))")
+
+
+@pytest.mark.parametrize("width", [320, 400, 1200])
+def test_tables_and_the_learning_curve_fit_into_the_window(page: Page, width: int) -> None:
+    page.look(width, 800)
+    tables = page.run("[...document.querySelectorAll('.wide:has(table)')].map((one) => one.getAttribute('aria-label'))")
+    assert not set(too_wide(page)) & {*tables, "Learning curve"}
+    curves = (
+        "[...document.querySelectorAll('#curves > div svg')].filter((one) => one.getBoundingClientRect().width > 0)"
+    )
+    letters = "Number.parseFloat(getComputedStyle(one.querySelector('text')).fontSize) * one.getScreenCTM().a"
+    assert [size > 8 for size in page.run(f"{curves}.slice(0, 1).map((one) => {letters})")] == [True]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_picture_that_goes_on_sideways_throws_a_shadow_there(page: Page, tmp_path: Path, scheme: str) -> None:
+    page.look(400, 800, scheme)
+    assert "Graph of the rules" in too_wide(page)
+    region = "document.querySelector('#hanging .wide')"
+    for place, shaded in (("0", (False, True)), (f"{region}.scrollWidth", (True, False))):
+        page.run(f"(() => {{ {region}.scrollIntoView(); {region}.scrollLeft = {place}; }})()")
+        left, top, right = page.run(
+            f"(({{ left, top, right }}) => [left, top, right])({region}.getBoundingClientRect())"
+        )
+        shot = np.asarray(Image.open(page.picture(tmp_path / "shot.png")).convert("L")).astype(int)
+        row = shot[round(top) + 1]  # above every box
+        ground = row[round(left + right) // 2]
+        assert (abs(row[round(left)] - ground) > 20, abs(row[round(right) - 1] - ground) > 20) == shaded
+
+
+def test_in_a_narrow_window_every_figure_of_a_card_has_its_head(page: Page) -> None:
+    page.look(400, 800)
+    told = page.run("[...document.querySelector('#items tbody tr').cells].map((cell) => cell.dataset.head)")
+    assert told == page.run("[...document.querySelectorAll('#items th')].map((head) => head.textContent.trim())")
+    shown = "getComputedStyle(document.querySelector('#items td'), '::before').content"
+    assert page.run(shown) == f'"{told[0]}"'
+    page.press(head(page, "items", "age"), "Enter")
+    ages = [float(age) for age in column(page, "items", "age")]
+    assert ages == sorted(ages, reverse=True)

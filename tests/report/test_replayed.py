@@ -63,8 +63,9 @@ def test_every_figure_is_what_the_index_says_of_the_slot(whole: RunDirectory, st
         assert told["action"].text == explained.action
         assert told["reward"].order == explained.reward
         assert told["times uniform"].order == pytest.approx(explained.law["probability"] / explained.uniform)
-        for name in ("signal", "relevance", "decay", "weight"):
+        for name in ("signal", "relevance", "age", "weight"):
             assert told[name].order == explained.law[name]
+        assert told["age"].note == f"× {explained.law['decay']:.3f}"
         if told["rule"].order is not None:
             with_rule += 1
             best = max(explained.firings, key=lambda firing: firing.contribution)

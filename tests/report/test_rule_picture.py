@@ -7,7 +7,6 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from nser.report.rule_picture import _figure, box_places, box_sizes, in_page
 from nser.rules.graph import edges
@@ -37,7 +36,7 @@ def test_boxes_do_not_lie_on_each_other(count: int) -> None:
 def test_a_box_is_as_large_as_it_was_measured_and_nothing_is_cut_off() -> None:
     rules = many(9)
     figure = _figure(rules, edges(rules))
-    FigureCanvasAgg(figure).print_png(io.BytesIO())
+    figure.savefig(io.BytesIO(), format="png", dpi="figure")
     for label, (width, height) in zip(figure.axes[0].texts, box_sizes(rules), strict=True):
         patch = label.get_bbox_patch()
         assert patch is not None

@@ -20,6 +20,11 @@ from nser.experience.trajectories import Trajectories, TrajectoryError, joined
 from nser.jsons import read_json
 
 METADATA = "metadata.json"
+# What h5py and Minari raise on a damaged file.
+FAULTS = (
+    OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError, ImportError, RuntimeError,
+    MemoryError, OverflowError,
+)  # fmt: skip
 MAX_ROWS = 10**8  # transitions of a dataset that is read as a whole
 
 
@@ -51,8 +56,9 @@ def load_minari(path: Path) -> Trajectories:
         episodes = [_episode(space, number, episode) for number, episode in enumerate(dataset.iterate_episodes())]
     except TrajectoryError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, AssertionError, ImportError) as error:
-        raise TrajectoryError(f"can't read {path}: {error}; expected a whole Minari dataset") from error
+    except FAULTS as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        raise TrajectoryError(f"can't read {path}: {said:.300}; expected a whole Minari dataset") from error
     if not episodes:
         raise TrajectoryError(f"{path} holds no episodes")
     return joined(episodes)

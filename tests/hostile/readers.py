@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import pytest
+from gymnasium import spaces
 
 from nser.experience.files import load_trajectories, save_trajectories
 from nser.induce.cassette import Call, Cassette, Reply
@@ -189,6 +193,39 @@ def _read_study(folder: Path) -> None:
     study.append([])
 
 
+def _minari(folder: Path) -> None:
+    """Two episodes; Minari writes where an environment variable says."""
+    import minari
+    from minari.data_collector import EpisodeBuffer
+
+    episodes = [
+        EpisodeBuffer(
+            observations=list(range(steps + 1)),
+            actions=[1] * steps,
+            rewards=[0.5] * steps,
+            terminations=[False] * (steps - 1) + [True],
+            truncations=[False] * steps,
+        )
+        for steps in (2, 3)
+    ]
+    described = {"algorithm_name": "a", "author": "b", "author_email": "c@example.org"}
+    described |= {"code_permalink": "https://example.org", "description": "d"}
+    space = spaces.Discrete(9)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(action="ignore"):  # of what it doesn't know
+        patch.setenv("MINARI_DATASETS_PATH", str(folder))
+        minari.create_dataset_from_buffers(
+            "tests/two-v0", episodes, observation_space=space, action_space=space, **described
+        )
+
+
+def _read_minari(folder: Path) -> Any:
+    return load_trajectories(folder / "tests" / "two-v0")
+
+
+MINARI = (
+    Reader("minari", _minari, "tests/two-v0/data/main_data.hdf5", damaged_bytes, _read_minari),
+    Reader("minari-metadata", _minari, "tests/two-v0/data/metadata.json", damaged_json, _read_minari),
+)
 READERS = (
     Reader("npz", _trajectories("t.npz"), "t.npz", damaged_archive, lambda f: load_trajectories(f / "t.npz")),
     Reader("jsonl", _trajectories("t.jsonl"), "t.jsonl", damaged_json, lambda f: load_trajectories(f / "t.jsonl")),
@@ -207,4 +244,5 @@ READERS = (
     Reader("checkpoint", _run, "run/checkpoint/state.npz", damaged_archive, _read_checkpoint, 60),
     Reader("study", _study, "study.json", damaged_json, _read_study, 40),
     Reader("cells", _study, "evaluations.jsonl", damaged_json, _read_study, 40),
+    *(MINARI if find_spec("minari") else ()),
 )

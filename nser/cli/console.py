@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+from nser.percent import percent as as_percent
+
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
@@ -33,4 +35,4 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 def percent(value: float | None) -> str:
     """A share for a table."""
-    return "–" if value is None or math.isnan(value) else f"{100 * value:.1f}%"
+    return "–" if value is None or math.isnan(value) else as_percent(value, unit="%")

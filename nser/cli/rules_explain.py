@@ -21,6 +21,7 @@ from nser.cli.inputs import (
     vocabulary_for,
 )
 from nser.errors import NserError
+from nser.percent import percent
 from nser.rules.print_english import english
 from nser.rules.store import RuleSet, load_rules
 
@@ -113,9 +114,9 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
     table.add_row("relevance", f"{law['relevance']:.3f}", scored)
     table.add_row("rule factor", f"{law['rule_factor']:.3f}", "what the rules multiply its priority by")
     times = law["probability"] / found.uniform
-    owed = 100 * law["rule_share"]
+    owed = percent(law["rule_share"], 0)
     table.add_row(
-        "probability", f"{law['probability']:.3g}", f"{times:.2f} × a uniform draw; {owed:.0f} % of it owed to rules"
+        "probability", f"{law['probability']:.3g}", f"{times:.2f} × a uniform draw; {owed} of it owed to rules"
     )
     table.add_row("weight", f"{law['weight']:.3g}", "of its loss, before the batch is normalised")
     out.print(table)

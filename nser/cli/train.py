@@ -45,7 +45,7 @@ class Screen:
         speed = self.bar.tasks[self.task].speed
         figures = [f"{speed:,.0f} steps/s"] if speed else []
         if success is not None:
-            figures.append(f"success {100 * success:.0f} %")
+            figures.append(f"success {percent(success)}")
         elif mean_return is not None:
             figures.append(f"return {mean_return:.3g}")
         figures.append(counted(rules, "rule"))

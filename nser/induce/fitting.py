@@ -16,6 +16,7 @@ from nser.grounding.fit import RuleFit, fit_thresholds
 from nser.grounding.fit_settings import FitSettings
 from nser.induce.checks.firing import is_judged
 from nser.induce.evidence import Evidence
+from nser.percent import percent
 from nser.rules.syntax import Comparison, Rule
 from nser.rules.verdict import Verdict, note
 from nser.rules.walk import nodes
@@ -75,6 +76,6 @@ def _note(rule: Rule, report: RuleFit) -> Verdict:
     (before, after), (was, now) = report.correlation, report.support
     sentence = (
         f"fitted on the shown episodes: {moves}; correlation with the outcome {before:.3f}, now {after:.3f}, "
-        f"support {was:.1%}, now {now:.1%}"
+        f"support {percent(was)}, now {percent(now)}"
     )
     return note(rule, FITTED, sentence)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from nser.percent import percent
+
 UNKNOWN = "–"
 
 
@@ -67,7 +69,7 @@ def number(value: float | None, form: str = "{:.3g}", note: str = "") -> Cell:
 
 def share(value: float | None) -> Cell:
     """A share in [0, 1] as per cent."""
-    return number(value) if value is None or math.isnan(value) else Cell(f"{100 * value:.1f} %", float(value))
+    return number(value) if value is None or math.isnan(value) else Cell(percent(value), float(value))
 
 
 def word(text: str, note: str = "", link: str = "") -> Cell:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nser.pages.sheets import Cell, Column, Row, Sheet, number, word
+from nser.percent import percent
 from nser.report.curves import Line
 from nser.rules.diff import Change, diff
 from nser.rules.errors import RuleFileError
@@ -179,7 +180,7 @@ def _part(part: str, before: Rule, after: Rule) -> str:
 def _figures(found: Any) -> str:
     if found is None or found.lift is None:
         return ""
-    precision = "" if found.precision is None else f", precision {100 * found.precision:.0f} %"
+    precision = "" if found.precision is None else f", precision {percent(found.precision, 0)}"
     return f" with lift {found.lift:.3f}{precision} on held-out episodes"
 
 

@@ -11,6 +11,7 @@ from nser.files import write_text
 from nser.jsons import read_json
 from nser.pages.environment import environment
 from nser.pages.sheets import Sheet
+from nser.percent import percent
 from nser.report.ages import ages
 from nser.report.cost import calls_of, costs_of
 from nser.report.curves import Line, diversity_curves, learning_curve, of_kind, small_curves
@@ -103,13 +104,13 @@ def _cards(metrics: list[Line], rules: RulesPart | None) -> list[tuple[str, str,
     train, done = _last(metrics, "train"), _last(metrics, "done")
     cards = []
     if done.get("success") is not None:
-        cards.append((f"{100 * done['success']:.0f} %", "greedy success", f"{done['episodes']} fresh episodes"))
+        cards.append((percent(done["success"], 0), "greedy success", f"{done['episodes']} fresh episodes"))
     if done.get("mean_return") is not None:
         cards.append((_figure(done["mean_return"]), "greedy return", f"{done['mean_length']:.0f} steps an episode"))
     if rules is not None:
         cards.append((str(len(rules.in_force.rows)), "rules in force", f"version {rules.version}"))
         share = train.get("rule_share") or 0.0
-        cards.append((f"{100 * share:.0f} %", "of draws owed to rules", "at the end"))
+        cards.append((percent(share, 0), "of draws owed to rules", "at the end"))
     took = (done or train).get("seconds")
     if took is not None:
         cards.append((f"{took:.0f} s", "wall clock", f"{metrics[-1]['step']:,} steps"))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nser.agents.replay_buffer import IndexedReplayBuffer
 from nser.grounding.vocabulary import Vocabulary
 from nser.pages.sheets import Cell, Column, Row, Sheet, number, share, word
+from nser.percent import percent
 from nser.replay.explain import Explanation
 from nser.rules.store import RuleSet
 from nser.runs.explain import action_of, facts_of
@@ -146,5 +147,5 @@ def _why(explained: Explanation, place: int, rule: str, rank: float) -> str:
         told.append(f"{'its rule' if rule else 'its score'} makes it {1 / max(1 - owed, 1e-9):.1f} times as likely")
     decay = float(explained.decay[place])
     if decay < 0.995:
-        told.append(f"its age leaves {100 * decay:.0f} % of its priority")
+        told.append(f"its age leaves {percent(decay, 0)} of its priority")
     return "; ".join(told) or "every item is as likely as it is"

@@ -129,7 +129,9 @@ def _head_holds(rule: Rule, vocabulary: Vocabulary, steps: Steps) -> Tensor:
 
 
 def best_cut(values: Tensor, outcome: Tensor, above: bool, rows: int, least: int) -> float | None:
-    """The threshold whose side correlates best with the outcome, midway between two values; None if there is none.
+    """The threshold whose side correlates best with the outcome, a round number about midway between two values.
+
+    None where no threshold parts the rows.
 
     values, outcome: [n] of the rows on which everything else holds, the outcome centred over all `rows`;
     least: rows that must lie on the chosen side
@@ -145,4 +147,18 @@ def best_cut(values: Tensor, outcome: Tensor, above: bool, rows: int, least: int
     if not bool(usable.any()):
         return None
     best = int(torch.where(usable, worth, -math.inf).argmax())
-    return float(f"{float(ranked[best] + ranked[best + 1]) / 2:.7g}")
+    return round_between(float(ranked[best]), float(ranked[best + 1]))
+
+
+def round_between(one: float, other: float) -> float:
+    """The number of fewest digits in the middle half between two different ones.
+
+    >>> round_between(1.0, 2.0), round_between(0.23456, 0.2399), round_between(-1034.0, -988.0)
+    (1.5, 0.237, -1000.0)
+    """
+    middle, reach = (one + other) / 2, abs(one - other) / 4
+    for digits in range(1, 17):
+        found = float(f"{middle:.{digits}g}")
+        if abs(found - middle) <= reach:
+            return found
+    return middle

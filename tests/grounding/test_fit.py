@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -12,7 +12,7 @@ from nser.grounding.errors import FitError
 from nser.grounding.evaluator import Evaluator
 from nser.grounding.fit import correlation, fit, fit_thresholds, fit_weights
 from nser.grounding.fit_settings import FitSettings
-from nser.grounding.fit_thresholds import best_cut
+from nser.grounding.fit_thresholds import best_cut, round_between
 from nser.grounding.steps import Steps, single_steps
 from nser.grounding.vocabulary import Predicate, Vocabulary
 from nser.rules.parse import parse_rule, parse_rules
@@ -243,3 +243,14 @@ def test_no_rules_fit_to_no_rules() -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         FitSettings(**wrong)  # type: ignore[arg-type]
+
+
+@given(st.floats(-1e6, 1e6, width=32), st.floats(-1e6, 1e6, width=32))
+def test_a_round_threshold_lies_between(one: float, other: float) -> None:
+    assume(abs(one - other) > 1e-6 * max(abs(one), abs(other), 1e-30))
+    found = round_between(one, other)
+    assert min(one, other) < found < max(one, other)
+    middle, reach = (one + other) / 2, abs(one - other) / 4
+    digits = len(f"{abs(found):.16e}".split("e")[0].replace(".", "")) if found else 1
+    fewer = next((n for n in range(1, digits) if float(f"{middle:.{n}g}") == found), digits) - 1
+    assert not fewer or abs(float(f"{middle:.{fewer}g}") - middle) > reach, "no shorter number lies as near"

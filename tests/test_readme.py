@@ -52,6 +52,7 @@ def test_every_nser_command_runs(tmp_path: Path) -> None:
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
         assert done.stdout.strip()
     assert (tmp_path / "runs" / "mine" / "report.html").is_file()
+    assert {path.name for path in tmp_path.iterdir()} == {"examples", "runs", "studies"}, "what git does not ignore"
 
 
 def test_every_make_target_exists() -> None:

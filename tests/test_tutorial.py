@@ -64,10 +64,16 @@ def test_the_rule_is_taken_shown_and_owed_draws(done: tuple[Path, dict[str, str]
 
 def test_rules_found_in_the_run_are_replayed_by_in_a_script(done: tuple[Path, dict[str, str]]) -> None:
     folder, said = done
-    with np.load(folder / "scores.npz") as scores:
+    with np.load(folder / "runs" / "scores.npz") as scores:
         assert len(scores["scores"]) > 1000
     assert "of the draws are owed to rules" in said["script"]
     assert not said["script"].startswith("0.0%")
+
+
+def test_what_the_commands_write_lies_where_git_does_not_look(done: tuple[Path, dict[str, str]]) -> None:
+    own = {".programs", "editor", "script.py"}  # this test's
+    assert {path.name for path in done[0].iterdir()} - own == {"runs"}
+    assert "/runs/" in (ROOT / ".gitignore").read_text().splitlines()
 
 
 def test_the_slip_of_the_pen_is_told_as_shown(done: tuple[Path, dict[str, str]], tmp_path: Path) -> None:

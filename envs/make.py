@@ -84,7 +84,10 @@ def vocabulary_of(env: gymnasium.Env[Any, Any]) -> Vocabulary:
     Raises `NoVocabularyError` for images, texts and other spaces that hold no row of numbers.
     """
     inner = env.unwrapped
-    same_observations = env.observation_space == inner.observation_space
+    observed = env.observation_space
+    if observed == _flattened(inner.observation_space):
+        observed = inner.observation_space  # the same numbers: the vocabulary of the parts reads their row as well
+    same_observations = observed == inner.observation_space
     same_actions = env.action_space == inner.action_space
     ready = getattr(inner, "vocabulary", None)
     if isinstance(ready, Vocabulary) and same_observations and same_actions:
@@ -98,12 +101,22 @@ def vocabulary_of(env: gymnasium.Env[Any, Any]) -> Vocabulary:
     if not same_actions or not isinstance(env.action_space, spaces.Discrete):
         known = Known(known.features)
     return automatic_vocabulary(
-        env.observation_space,
+        observed,
         env.action_space,
         known.features or None,
         re.sub(r"\W+", "_", base).lower(),
         actions=known.actions or None,
     )
+
+
+def _flattened(space: spaces.Space[Any]) -> spaces.Space[Any] | None:
+    """The space of the row that gymnasium makes of several parts; None for others, and where it makes none."""
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return None
+    try:
+        return spaces.flatten_space(space)
+    except NotImplementedError:
+        return None
 
 
 def _first_sentence(error: Exception) -> str:

@@ -132,6 +132,21 @@ class Vocabulary:
                 _check_example(known, signature)
         object.__setattr__(self, "examples", examples)
 
+    def columns(self, width: int) -> tuple[str, ...]:
+        """A name for each of the `width` numbers of an observation: its feature, or `feature=constant` where one-hot.
+
+        `x0`, `x1`, … where the features are not of that many numbers.
+        """
+        one_hot = [
+            name
+            for feature in self.features
+            for name in (
+                [f"{feature}={value}" for value in self.sorts[feature]] if feature in self.sorts else [feature]
+            )
+        ]
+        fitting = next((names for names in (self.features, one_hot) if len(names) == width), None)
+        return tuple(fitting or (f"x{place}" for place in range(width)))
+
     @property
     def sort(self) -> str:
         """What the rules of this vocabulary quantify over; raises `VocabularyError` where there are several sorts."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nser.cli.console import err, out, print_json
+from nser.cli.inputs import load_data
 
 if TYPE_CHECKING:
     from nser.envs.check import Finding
@@ -36,7 +37,9 @@ def show(env_id: Environment, as_json: AsJson = False) -> None:
 @app.command()
 def check(
     env_id: Environment,
-    data: Annotated[Path | None, typer.Argument(help="Recorded trajectories to judge by; random play without.")] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="Recorded trajectories, or a run, to judge by; random play without.")
+    ] = None,
     steps: Annotated[int, typer.Option(min=1, max=10_000_000, help="Steps of random play.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random play.")] = 0,
     as_json: AsJson = False,
@@ -47,14 +50,13 @@ def check(
     """
     from nser.envs.check import check_steps, check_vocabulary
     from nser.envs.make import make_env, vocabulary_of
-    from nser.experience.files import load_trajectories
 
     env = make_env(env_id)
     vocabulary = vocabulary_of(env)
     if data is None:
         findings, judged = check_vocabulary(env, steps, vocabulary=vocabulary, seed=seed), f"{steps:,} random steps"
     else:
-        trajectories = load_trajectories(data)
+        trajectories = load_data(data)
         findings, judged = check_steps(vocabulary, trajectories.steps()), f"{len(trajectories):,} recorded steps"
     atoms = len(vocabulary.ground_atoms(("truth", "number"), ("state", "action", "transition")))
     if as_json:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
-from gymnasium.wrappers import TimeLimit
+from gymnasium import spaces
+from gymnasium.wrappers import FlattenObservation, TimeLimit
 from stable_baselines3.common.monitor import Monitor
 
 from nser.envs.make import make_env
 from nser.envs.seeding import EpisodeSeeds
+from nser.runs.errors import UnsuitedEnvironmentError
 
+NUMERIC = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
 UNENDING = 1_000  # steps after which an episode of a world without a time limit is cut
 
 
@@ -46,18 +50,45 @@ class SuccessInfo(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def evaluation_env(env_id: str) -> gymnasium.Env[Any, Any]:
-    """An environment for greedy episodes, all of which end. Raises `UnknownEnvironmentError`."""
-    return SuccessInfo(_ending(make_env(env_id)))
+    """An environment for greedy episodes, all of which end, with one array as its observation.
+
+    Raises `UnknownEnvironmentError`, and `UnsuitedEnvironmentError` for observations that hold more than numbers.
+    """
+    return SuccessInfo(_ending(_one_array(make_env(env_id), env_id)))
 
 
 def training_env(env_id: str, seed: int, *, renders: bool = False) -> EpisodeSeeds[Any, Any]:
-    """An environment for learning: episodes counted and seeded one by one, so that a run can go on where it was.
+    """The same for learning: episodes counted and seeded one by one, so that a run can go on where it was.
 
     The monitor stands inside, so that an episode which is played again after a resume is counted in full. One that
     `renders` can be asked for a picture of its state.
     """
     made = make_env(env_id, render_mode="rgb_array") if renders else make_env(env_id)
-    return EpisodeSeeds(Monitor(SuccessInfo(_ending(made))), seed)
+    return EpisodeSeeds(Monitor(SuccessInfo(_ending(_one_array(made, env_id)))), seed)
+
+
+def _one_array(env: gymnasium.Env[Any, Any], env_id: str) -> gymnasium.Env[Any, Any]:
+    """The same with `Dict` and `Tuple` observations flattened to a row, categories one-hot, as vocabularies read it."""
+    for part in _leaves(env.observation_space):
+        if not isinstance(part, NUMERIC):
+            raise UnsuitedEnvironmentError(
+                f"found a {type(part).__name__} in the observations of {env_id}, expected numbers; register it with a "
+                "wrapper that leaves it out or makes numbers of it"
+            )
+    return FlattenObservation(env) if isinstance(env.observation_space, spaces.Dict | spaces.Tuple) else env
+
+
+def _leaves(space: spaces.Space[Any]) -> Iterator[spaces.Space[Any]]:
+    match space:
+        case spaces.Dict():
+            parts = tuple(space.spaces.values())
+        case spaces.Tuple():
+            parts = space.spaces
+        case _:
+            yield space
+            return
+    for part in parts:
+        yield from _leaves(part)
 
 
 def limit_of(env: gymnasium.Env[Any, Any]) -> int | None:

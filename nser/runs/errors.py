@@ -53,3 +53,7 @@ class RunStopped(RunError):
 
     def __init__(self, path: Path, step: int) -> None:
         super().__init__(path, f"stopped and saved at step {step:,}; go on with `nser train --resume {path}`")
+
+
+class UnsuitedEnvironmentError(NserError, ValueError):
+    """An environment that the agent can't act in."""

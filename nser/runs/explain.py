@@ -203,5 +203,5 @@ def action_of(buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, row: i
 def facts_of(steps: Steps, place: int, vocabulary: Vocabulary | None) -> dict[str, float]:
     """The observation at a step: the name of each number, and the number."""
     values = steps.observations[place].tolist()
-    names = (vocabulary.features if vocabulary else ()) or tuple(f"x{i}" for i in range(len(values)))
-    return {name: round(value, 6) for name, value in zip(names, values, strict=False)}
+    names = vocabulary.columns(len(values)) if vocabulary else tuple(f"x{i}" for i in range(len(values)))
+    return {name: round(value, 6) for name, value in zip(names, values, strict=True)}

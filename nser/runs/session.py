@@ -25,6 +25,7 @@ from nser.replay.presets import preset
 from nser.rules.store import RuleSet
 from nser.runs.clock import Clock, TimedEnvs, TimedReplayBuffer
 from nser.runs.environment import training_env
+from nser.runs.errors import UnsuitedEnvironmentError
 from nser.runs.inducing import Inducing
 from nser.runs.settings import RunSettings
 from nser.runs.watching import FrameTap, Watching, judge_of
@@ -37,10 +38,6 @@ from nser.scorers.rules import RuleScorer
 
 class NoContrastError(NserError):
     """Episodes from which nothing can be told apart yet."""
-
-
-class UnsuitedEnvironmentError(NserError, ValueError):
-    """An environment that the agent can't act in."""
 
 
 @dataclass(frozen=True)

@@ -56,11 +56,11 @@ class World:
             case other:
                 raise StudyError(
                     f"found observation space {other} of {env_id}, expected a Box of floats or Discrete; "
-                    "a study of images or dictionaries takes --agent sb3"
+                    "a study of images takes --agent sb3"
                 )
         vocabulary = vocabulary_of(env)
         env.close()
-        seen = _seen(vocabulary.features, unseen, env_id) if unseen else None
+        seen = _seen(vocabulary.columns(width), unseen, env_id) if unseen else None
         return cls(env_id, width, inputs if seen is None else len(seen), int(env.action_space.n), vocabulary, seen)
 
     def stored(self, observation: Any) -> Observations:

@@ -42,6 +42,7 @@ def test_rules_are_induced_and_scored_without_naming_the_environment(
     with np.load(scores) as written:
         assert len(written["scores"]) == len(load_data(run))
     assert nser(capsys, "rules", "explain", str(rules), str(run), "--row", "3")[0] == 0
+    assert nser(capsys, "vocab", "check", settings().env, str(run))[0] in (0, 1)
     for words in (["check", str(rules), str(run)], ["fit", str(rules), str(run), "-o", str(tmp_path / "new.rules")]):
         code, out, err = nser(capsys, "rules", *words)
         assert code != 2, err  # they may find fault with a rule, but not with the data

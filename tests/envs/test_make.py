@@ -18,6 +18,7 @@ from nser.envs.make import make_env, register_envs, vocabulary_of
 from nser.experience.record import record
 from nser.grounding.steps import Steps
 from nser.grounding.vocabulary import Vocabulary, number, predicate
+from tests.parts import PARTS
 
 
 @pytest.mark.parametrize("size", [5, 6, 8, 12, 16])
@@ -219,3 +220,11 @@ def test_finding_says_what_and_what_to_do() -> None:
     assert str(finding).startswith("never true: state_is(t, s0), ")
     assert " and 2 more; no rule can use it" in str(finding)
     assert finding.as_dict()["advice"] == finding.advice
+
+
+def test_flattened_parts_keep_their_names() -> None:
+    bare = gymnasium.make(PARTS)
+    flat = FlattenObservation(bare)
+    assert vocabulary_of(flat) == vocabulary_of(bare)
+    other = gymnasium.wrappers.TransformObservation(flat, lambda row: row * 2, spaces.Box(-9, 9, (7,)))
+    assert "light_is" not in vocabulary_of(other).predicates

@@ -13,15 +13,27 @@ import numpy as np
 import pytest
 import torch
 
+from nser.rules.printer import print_rule
+from nser.rules.ruleset import RuleSet
 from nser.runs.archive import read_archive, write_archive
 from nser.runs.callback import Silent
 from nser.runs.directory import RunDirectory
 from nser.runs.environment import UNENDING, SuccessInfo, evaluation_env, training_env
-from nser.runs.errors import CheckpointError, DiskError, NoRunError, RunError, RunExistsError, RunStopped
+from nser.runs.errors import (
+    CheckpointError,
+    DiskError,
+    NoRunError,
+    RunError,
+    RunExistsError,
+    RunStopped,
+    UnsuitedEnvironmentError,
+)
 from nser.runs.evaluate import evaluate
-from nser.runs.session import Session, Streams, UnsuitedEnvironmentError
+from nser.runs.explain import explain_slot, stored_buffer
+from nser.runs.session import Session, Streams
 from nser.runs.settings import RunSettings, SettingsError, parse_settings
 from nser.runs.train import resume, train
+from tests.parts import PARTS
 from tests.pixels import PIXELS
 
 TINY: dict[str, Any] = {
@@ -146,6 +158,32 @@ def test_every_replay_goes_on_bit_for_bit(tmp_path: Path, replay: str) -> None:
     resume(tmp_path / "stopped")
     assert told(tmp_path / "stopped") == told(tmp_path / "whole")
     assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("env", [PARTS, "Blackjack-v1"])
+def test_a_world_of_several_parts_is_learnt_explained_and_goes_on_bit_for_bit(tmp_path: Path, env: str) -> None:
+    given = settings(env=env, steps=1200, n_envs=2)
+    train(tmp_path / "whole", given)
+    with pytest.raises(RunStopped):
+        train(tmp_path / "stopped", given, observer=Stopper(600))
+    resume(tmp_path / "stopped")
+    assert told(tmp_path / "stopped") == told(tmp_path / "whole")
+    run = RunDirectory.open(tmp_path / "whole")
+    (buffer, vocabulary), ruleset = stored_buffer(run), run.newest_rules()
+    assert vocabulary is not None
+    facts = explain_slot(buffer, vocabulary, ruleset or RuleSet(), 3).facts
+    if env == PARTS:
+        assert list(facts) == ["heat0", "heat1", "light=v0", "light=v1", "room_mode=v4", "room_mode=v5", "room_mode=v6"]
+        assert facts["light=v0"] + facts["light=v1"] == 1
+        assert ruleset is not None
+        assert any("light_is(t, v1) & action_is(t, a1)" in print_rule(rule) for rule in ruleset.rules)
+
+
+@pytest.mark.parametrize("env", ["MiniGrid-Empty-5x5-v0", "BabyAI-GoToObj-v0"])
+def test_observations_with_more_than_numbers_are_refused_in_words(tmp_path: Path, env: str) -> None:
+    with pytest.raises(UnsuitedEnvironmentError, match=rf"found a \w*MissionSpace in .* {env}, expected numbers"):
+        train(tmp_path / "run", settings(env=env, replay="per", explore="epsilon"))
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_world_of_pictures_goes_on_bit_for_bit(tmp_path: Path) -> None:

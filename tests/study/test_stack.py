@@ -18,6 +18,8 @@ from nser.study.member import Member
 from nser.study.settings import StudySettings, study_settings
 from nser.study.stack import Stack, StackJob
 from nser.study.world import World
+from tests.parts import PARTS
+from tests.pixels import PIXELS
 
 DOORKEY = "MiniGrid-DoorKey-5x5-v0"
 
@@ -223,5 +225,14 @@ def test_discrete_observations_are_stored_as_one_number_and_read_one_hot() -> No
 def test_spaces_that_a_stack_cannot_take_are_refused() -> None:
     with pytest.raises(StudyError, match=r"found action space Box.*expected Discrete"):
         World.of("Pendulum-v1")
-    with pytest.raises(StudyError, match=r"found observation space Tuple.*expected a Box of floats or Discrete"):
-        World.of("Blackjack-v1")
+    with pytest.raises(StudyError, match=r"found observation space Box.*uint8.*expected a Box of floats or Discrete"):
+        World.of(PIXELS)
+
+
+def test_observations_of_several_parts_are_one_row_and_unseen_ones_have_names() -> None:
+    found = trained("induced", (0, 1), small(PARTS, steps=300, eval_every=300, eval_episodes=2))
+    assert all(np.isfinite(row["return"]) for row in found.rows)
+    world = World.of(PARTS, ("light=*", "heat1"))
+    assert (world.width, world.inputs) == (7, 4)
+    seen = world.encode(np.arange(7, dtype=np.float32)[None])
+    assert seen.tolist() == [[0, 4, 5, 6]]

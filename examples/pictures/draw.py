@@ -22,7 +22,7 @@ from rich.text import Text
 from nser.cli import rules_explain, rules_show
 from nser.report.page import write_report
 from nser.runs.directory import RunDirectory
-from nser.runs.explain import explain_slot, stored_run
+from nser.runs.explain import explain_slot, stored_buffer
 
 HERE = Path(__file__).parent
 WINDOW = (1200, 1500)
@@ -30,11 +30,11 @@ WINDOW = (1200, 1500)
 
 def best_slot(path: Path) -> int:
     run = RunDirectory.open(path)
-    session, ruleset = stored_run(run), run.newest_rules()
-    if ruleset is None:
+    (buffer, vocabulary), ruleset = stored_buffer(run), run.newest_rules()
+    if ruleset is None or vocabulary is None:
         raise SystemExit(f"{path} has no rules yet; train on")
-    step = max(1, session.buffer.size() // 500)
-    return max(range(0, session.buffer.size(), step), key=lambda slot: explain_slot(session, ruleset, slot).score)
+    step = max(1, buffer.size() // 500)
+    return max(range(0, buffer.size(), step), key=lambda slot: explain_slot(buffer, vocabulary, ruleset, slot).score)
 
 
 def record(title: str) -> Console:

@@ -39,7 +39,7 @@ def rule_path(file: Path) -> Path:
         raise InputError(f"found {file}: no such file or directory, expected a .rules file or a run's folder")
     if not file.is_dir():
         return file
-    files = sorted((file / "rules").glob("[0-9]*.rules"))
+    files = [path for path in (file / "rules").glob("*.rules") if path.stem.isdecimal()]
     if not files:
         if (file / "config.json").is_file():
             raise InputError(
@@ -47,7 +47,7 @@ def rule_path(file: Path) -> Path:
                 "`nser train --resume`"
             )
         raise InputError(f"found the folder {file}, which is no run, expected a .rules file or a run's folder")
-    return files[-1]
+    return max(files, key=lambda path: int(path.stem))
 
 
 def vocabulary_for(env: str | None, vocab: str | None, *files: Path | None) -> Vocabulary | None:

@@ -59,7 +59,7 @@ def command(
         raise ExplainUsageError(
             "found only one of --run and --slot, expected both, or neither to read the rules in English"
         )
-    ruleset = load_rules(rule_path(file))
+    ruleset = RuleSet() if slot is not None and _has_none(file) else load_rules(rule_path(file))
     for problem in ruleset.problems:
         err.print(f"warning: {problem}")
     if data is not None and row is not None:
@@ -80,13 +80,19 @@ def command(
     from nser.runs.directory import RunDirectory
     from nser.runs.explain import explain_slot, stored_buffer
 
-    buffer, _ = stored_buffer(RunDirectory.open(run))
-    explanation = explain_slot(buffer, required_vocabulary(env, vocab, run), ruleset, slot)
+    buffer, known = stored_buffer(RunDirectory.open(run))
+    explanation = explain_slot(buffer, vocabulary_for(env, vocab) or known, ruleset, slot)
     if as_json:
         print_json({"file_version": ruleset.version, **explanation.as_dict()})
         return
     _print_factors(explanation, ruleset)
-    _print_firings(explanation, everything)
+    if ruleset.rules:
+        _print_firings(explanation, everything)
+
+
+def _has_none(file: Path) -> bool:
+    """Whether it is a run without rules, as those that replay by TD error alone are."""
+    return (file / "config.json").is_file() and not any((file / "rules").glob("*.rules"))
 
 
 def _print_english(ruleset: RuleSet, signature: Signature | None, as_json: bool) -> None:
@@ -120,7 +126,7 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
     )
     table.add_row("weight", f"{law['weight']:.3g}", "of its loss, before the batch is normalised")
     out.print(table)
-    if law["version"] >= 0 and law["version"] != ruleset.version:
+    if ruleset.rules and law["version"] >= 0 and law["version"] != ruleset.version:
         err.print(f"note: the run scored it by version {law['version']}; the rules below are version {ruleset.version}")
 
 

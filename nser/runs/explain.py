@@ -14,6 +14,7 @@ from nser.envs.errors import NoVocabularyError
 from nser.envs.make import vocabulary_of
 from nser.errors import NserError
 from nser.experience.trajectories import Trajectories
+from nser.grounding.errors import UngroundedError
 from nser.grounding.evaluator import Evaluator
 from nser.grounding.reference import reference_truths
 from nser.grounding.steps import Steps
@@ -120,20 +121,19 @@ def stored_space(space: spaces.Space[Any]) -> spaces.Space[Any]:
 
 
 def explain_slot(
-    buffer: IndexedReplayBuffer, vocabulary: Vocabulary, ruleset: RuleSet, slot: int
+    buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, ruleset: RuleSet, slot: int
 ) -> TransitionExplanation:
-    """Why the transition in `slot` has its priority, and which of the rules fire on it.
+    """Why the transition in `slot` has its priority, and which of the rules fire on it; without rules, the former.
 
-    Raises `SlotRangeError`, and `UngroundedError` for rules of another vocabulary.
+    Raises `SlotRangeError`, and `UngroundedError` for rules of another vocabulary, or without one.
     """
     stored = len(buffer.stored_rows()) * buffer.n_envs
     if not 0 <= slot < stored:
         raise SlotRangeError(
             f"found slot {slot}, expected 0 to {stored - 1}: the checkpoint holds {stored:,} transitions"
         )
-    evaluator = Evaluator(ruleset.rules, vocabulary).requires_grad_(False)
-    steps, place = buffer.steps_at(slot, evaluator.past, evaluator.future)
-    firings = _firings(evaluator, vocabulary, steps, place)
+    score, firings = _scored(buffer, vocabulary, ruleset, slot) if ruleset.rules else (0.0, ())
+    steps, place = buffer.steps_at(slot, 0, 0)
     row, env = divmod(slot, buffer.n_envs)
     return TransitionExplanation(
         slot=slot,
@@ -143,9 +143,21 @@ def explain_slot(
         facts=facts_of(steps, place, vocabulary),
         law=buffer.index.explain([slot]).rows()[0],
         uniform=1 / len(buffer.index),
-        score=float(evaluator(steps)[place]),
+        score=score,
         firings=firings,
     )
+
+
+def _scored(
+    buffer: IndexedReplayBuffer, vocabulary: Vocabulary | None, ruleset: RuleSet, slot: int
+) -> tuple[float, tuple[Firing, ...]]:
+    if vocabulary is None:
+        raise UngroundedError(
+            "found rules, but no vocabulary for the environment of the run, expected one that grounds them: --vocab"
+        )
+    evaluator = Evaluator(ruleset.rules, vocabulary).requires_grad_(False)
+    steps, place = buffer.steps_at(slot, evaluator.past, evaluator.future)
+    return float(evaluator(steps)[place]), _firings(evaluator, vocabulary, steps, place)
 
 
 def explain_row(trajectories: Trajectories, vocabulary: Vocabulary, ruleset: RuleSet, row: int) -> RowExplanation:

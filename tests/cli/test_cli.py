@@ -9,6 +9,7 @@ import pytest
 
 from nser.cli.main import main
 from nser.cli.train import run_path
+from tests.pixels import PIXELS
 
 QUICK = [
     "--steps", "2600", "--seed", "3", "--explore", "rules",
@@ -117,6 +118,19 @@ def test_explain_tells_every_factor_and_every_literal(run: Path, capsys: pytest.
     best = max(fired["firings"], key=lambda firing: float(firing["contribution"]))
     assert best["rule"] in out
     assert all(literal in out for literal, _ in best["literals"])
+
+
+def test_a_draw_is_explained_without_rules_and_without_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    given = ["--name", str(run), "--replay", "per", "--steps", "300", "--set", "final_episodes=1"]
+    assert nser(capsys, "train", PIXELS, *given)[0] == 0
+    code, out, err = nser(capsys, "rules", "explain", str(run), "--slot", "5")
+    assert (code, err) == (0, "")
+    assert "action [" in out
+    assert "probability" in out
+    assert "of 0 rules" not in out
 
 
 def test_report_is_one_page_without_the_network(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ def command(
     shared: Annotated[bool, typer.Option(help="Draw which rules ask for the same predicates.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Draw special cases, contradictions and shared predicates; tell circles of rules that prove each other."""
+    """Draw special cases, contradictions and shared conditions; tell circles of rules that prove each other."""
     from nser.rules.graph import MOST, circles, edges, mermaid, rule_graph, twins
 
     if output is not None and output.suffix not in SUFFIXES:

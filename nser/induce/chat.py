@@ -10,7 +10,7 @@ from nser.induce.cassette import Call, Cassette, Reply
 from nser.induce.decoding import decoding_grammar
 from nser.induce.evidence import Evidence
 from nser.induce.joining import joined
-from nser.induce.model import BudgetError, Model, ModelError
+from nser.induce.model import BudgetError, Model, ModelError, TooLongError
 from nser.induce.prompt import (
     REPAIR,
     Message,
@@ -23,6 +23,7 @@ from nser.rules.grammar import Engine
 from nser.rules.store import RuleSet
 from nser.rules.verdict import Verdict
 
+HALVINGS = 3  # of what is told of episodes, before a model that can't read it is given up
 DIALECTS: tuple[Engine, ...] = ("llguidance", "openai")
 
 
@@ -44,6 +45,7 @@ class ChatSettings:
     repairs:     rounds in which refused rules go back with their reasons, at most 2
     temperature: of sampling;  max_tokens: of one answer
     constrained: send the grammar; what comes back is parsed and checked in any case
+    episode_tokens: what the prompt tells of episodes, in tokens; half of it where the model can't read so much
     """
 
     wanted: int = 8
@@ -75,6 +77,8 @@ class Spent:
 class ChatProposer:
     """Proposes rules through a `Model`. What it writes is text and nothing more: the loop parses and judges it.
 
+    A prompt that is too long for the model is halved, as far as it tells of episodes, and stays so from then on.
+
     cassette: where whole answers are recorded and found again; None asks anew each time
     """
 
@@ -93,21 +97,30 @@ class ChatProposer:
         self.spent = Spent()
         self.failures: list[ModelError] = []
         self._clock = clock
+        self._told = self.settings.episode_tokens
         self._asked: tuple[Message, ...] = ()
         self._answer = ""
 
     def messages(self, evidence: Evidence, previous: RuleSet | None = None) -> tuple[Message, ...]:
         """The prompt of the first round, without calling anybody."""
-        settings = self.settings
-        return induction_messages(
-            evidence, settings.wanted, previous=previous, budget=settings.episode_tokens, count=self.model.count_tokens
-        )
+        return self._messages(evidence, previous, self._told)
+
+    def _messages(self, evidence: Evidence, previous: RuleSet | None, budget: int) -> tuple[Message, ...]:
+        count = self.model.count_tokens
+        return induction_messages(evidence, self.settings.wanted, previous=previous, budget=budget, count=count)
 
     def propose(self, evidence: Evidence, previous: RuleSet | None = None) -> str:
         """The answers of the first round, joined; raises a `ModelError` only where not one call succeeded."""
         self.spent, self.failures = Spent(), []
-        self._asked = self.messages(evidence, previous)
-        answers = self._ask(self._asked, induction_template(evidence), evidence, self.settings.samples)
+        template = induction_template(evidence)
+        answers: list[str] = []
+        for budget in self._budgets(evidence, previous, template):
+            self._told = budget
+            self.failures = []  # of longer prompts: none of them matters where a shorter one does
+            self._asked = self.messages(evidence, previous)
+            answers = self._ask(self._asked, template, evidence, self.settings.samples)
+            if answers or not any(isinstance(failure, TooLongError) for failure in self.failures):
+                break
         if not answers and self.failures:
             raise self.failures[-1]
         self._answer = joined(answers)
@@ -122,31 +135,40 @@ class ChatProposer:
     def _ask(self, messages: tuple[Message, ...], template: str, evidence: Evidence, samples: int) -> list[str]:
         answers: list[str] = []
         for number in range(samples):
-            bare = Call(
-                self.model.name,
-                messages,
-                {"temperature": self.settings.temperature, "max_tokens": self.settings.max_tokens},
-                template=f"{template}@{template_version(template)}",
-                number=number,
-            )
+            bare = self._call(messages, template, number)
             try:
-                answers.append(_whole(self._recorded(bare, evidence) or self._complete(bare, evidence)))
+                reply = self._recorded(bare, evidence)
+                self.spent.cached += reply is not None
+                answers.append(_whole(reply or self._complete(bare, evidence)))
             except ModelError as error:
                 self.failures.append(error)
                 if error.fatal:
                     break
         return answers
 
+    def _call(self, messages: tuple[Message, ...], template: str, number: int) -> Call:
+        """A call without a grammar yet."""
+        sampling = {"temperature": self.settings.temperature, "max_tokens": self.settings.max_tokens}
+        told = f"{template}@{template_version(template)}"
+        return Call(self.model.name, messages, sampling, template=told, number=number)
+
+    def _budgets(self, evidence: Evidence, previous: RuleSet | None, template: str) -> list[int]:
+        """Tokens of episodes to try, from those of the last prompt down; at once those that have a recorded answer."""
+        halves = [self.settings.episode_tokens >> halving for halving in range(HALVINGS + 1)]
+        budgets = [budget for budget in halves if budget <= self._told]
+        for place, budget in enumerate(budgets if self.cassette else ()):
+            messages = self._messages(evidence, previous, budget)
+            if self._recorded(self._call(messages, template, 0), evidence):
+                return budgets[place:]
+        return budgets
+
     def _recorded(self, bare: Call, evidence: Evidence) -> Reply | None:
         """A recorded answer under any grammar that may have gone along: to find it needs no server."""
         if self.cassette is None:
             return None
-        for engine in (None, *DIALECTS) if self.settings.constrained else (None,):
-            found = self.cassette.find(_under(bare, engine, evidence))
-            if found is not None:
-                self.spent.cached += 1
-                return found
-        return None
+        engines = (None, *DIALECTS) if self.settings.constrained else (None,)
+        found = (self.cassette.find(_under(bare, engine, evidence)) for engine in engines)
+        return next((reply for reply in found if reply is not None), None)
 
     def _complete(self, bare: Call, evidence: Evidence) -> Reply:
         self._require_budget(bare)

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from nser.induce.cassette import Call, Reply
-from nser.induce.model import NoAnswerError, RefusedCallError
+from nser.induce.model import NoAnswerError, RefusedCallError, TooLongError
 from nser.rules.grammar import Engine
 
 
@@ -78,7 +78,7 @@ class LocalModel:
         ids = self.tokenizer(text, return_tensors="pt").input_ids
         room = int(getattr(self.model.config, "max_position_embeddings", 0) or 0)
         if room and ids.shape[1] + int(call.sampling.get("max_tokens", 256)) > room:
-            raise RefusedCallError(
+            raise TooLongError(
                 f"the prompt takes {ids.shape[1]} tokens and {self.name} has room for {room}; show fewer episodes"
             )
         moved: torch.Tensor = ids.to(self.device)

@@ -9,7 +9,7 @@ import pytest
 from nser.induce.cassette import Call, Cassette, CassetteError, Reply
 from nser.induce.chat import Budget, ChatProposer, ChatSettings
 from nser.induce.evidence import Evidence
-from nser.induce.model import BudgetError, ModelError, NoAnswerError, QuotaError
+from nser.induce.model import BudgetError, ModelError, NoAnswerError, QuotaError, TooLongError
 from nser.induce.prompt import INDUCE, template_version
 from nser.induce.proposers import ProposerError, RecordedProposer, proposer_of
 from nser.induce.settings import InductionSettings
@@ -187,6 +187,49 @@ def test_budgets_hold(budget: Budget, calls: int) -> None:
     proposer.propose(evidence())
     assert len(model.calls) == calls
     assert isinstance(proposer.failures[-1], BudgetError)
+
+
+class Short(Scripted):
+    """Reads so many tokens and no more."""
+
+    def __init__(self, context: int) -> None:
+        super().__init__(Reply(RULE))
+        self.context = context
+
+    def complete(self, call: Call) -> Reply:
+        reply = super().complete(call)
+        if sum(self.count_tokens(message["content"]) for message in call.messages) > self.context:
+            raise TooLongError("too long")
+        return reply
+
+
+def test_a_prompt_that_is_too_long_tells_less_of_episodes_and_goes_on_so() -> None:
+    found = evidence(200)
+    sizes = [
+        len(ChatProposer(Short(0), ChatSettings(episode_tokens=n)).messages(found)[0]["content"]) for n in (3000, 750)
+    ]
+    fits = estimate_tokens("x" * (sizes[0] + sizes[1])) // 2
+    model = Short(fits)
+    proposer = ChatProposer(model)
+    assert proposer.propose(found) == RULE
+    first = len(model.calls)
+    assert first in (2, 3)
+    assert not proposer.failures
+    assert proposer.propose(found) == RULE
+    assert len(model.calls) == first + 1, "the second induction begins with what was read"
+    with pytest.raises(TooLongError):
+        ChatProposer(Short(10)).propose(found)
+
+
+def test_a_shorter_prompt_that_is_recorded_needs_no_server(tmp_path: Path) -> None:
+    found = evidence(200)
+    whole = estimate_tokens(ChatProposer(Short(0)).messages(found)[0]["content"])
+    assert ChatProposer(Short(whole - 1), cassette=Cassette(tmp_path)).propose(found) == RULE
+    offline = Scripted(NoAnswerError("offline"))
+    again = ChatProposer(offline, cassette=Cassette(tmp_path))
+    assert again.propose(found) == RULE
+    assert not offline.calls
+    assert (again.spent.calls, again.spent.cached) == (0, 1)
 
 
 def test_repair_sends_the_chat_so_far_with_reasons() -> None:

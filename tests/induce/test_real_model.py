@@ -19,6 +19,7 @@ from nser.induce.chat import ChatProposer, ChatSettings
 from nser.induce.decoding import decoding_grammar
 from nser.induce.endpoint import ChatEndpoint, EndpointSettings
 from nser.induce.evidence import Evidence
+from nser.induce.model import TooLongError
 from nser.induce.settings import InductionSettings
 from nser.rules.parse import parse_rules
 from nser.rules.scope import check_names
@@ -135,6 +136,14 @@ def test_a_local_model_is_held_to_the_grammar(tiny: Path) -> None:
     assert {problem.code for problem in parsed.problems} <= {"R107"}, text
     assert not any(check_names(rule, CHAIN.signature) for rule in parsed.rules)
     assert model.count_tokens("rule") == 4
+
+
+def test_a_prompt_beyond_a_local_models_room_is_told(tiny: Path) -> None:
+    from nser.induce.cassette import Call
+    from nser.induce.local_model import LocalModel
+
+    with pytest.raises(TooLongError, match="has room for"):
+        LocalModel(str(tiny)).complete(Call("m", ({"role": "user", "content": "go " * 30_000},), {"max_tokens": 9}))
 
 
 def test_equal_calls_give_equal_answers_and_numbers_another(tiny: Path) -> None:

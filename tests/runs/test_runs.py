@@ -149,25 +149,24 @@ def test_a_stopped_run_goes_on_bit_for_bit(whole: Path, tmp_path: Path, step: in
     assert weights(path) == weights(whole)
 
 
+def goes_on_bit_for_bit(folder: Path, given: RunSettings) -> None:
+    """Two runs, of which one is stopped half way and resumed, come to the same; the other is `folder / "whole"`."""
+    train(folder / "whole", given)
+    with pytest.raises(RunStopped):
+        train(folder / "stopped", given, observer=Stopper(given.steps // 2))
+    resume(folder / "stopped")
+    assert told(folder / "stopped") == told(folder / "whole")
+    assert weights(folder / "stopped") == weights(folder / "whole")
+
+
 @pytest.mark.parametrize("replay", ["placebo", "uniform"])
 def test_every_replay_goes_on_bit_for_bit(tmp_path: Path, replay: str) -> None:
-    given = settings(replay=replay, explore="epsilon", steps=1200, n_envs=2)
-    train(tmp_path / "whole", given)
-    with pytest.raises(RunStopped):
-        train(tmp_path / "stopped", given, observer=Stopper(600))
-    resume(tmp_path / "stopped")
-    assert told(tmp_path / "stopped") == told(tmp_path / "whole")
-    assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+    goes_on_bit_for_bit(tmp_path, settings(replay=replay, explore="epsilon", steps=1200, n_envs=2))
 
 
 @pytest.mark.parametrize("env", [PARTS, "Blackjack-v1"])
 def test_a_world_of_several_parts_is_learnt_explained_and_goes_on_bit_for_bit(tmp_path: Path, env: str) -> None:
-    given = settings(env=env, steps=1200, n_envs=2)
-    train(tmp_path / "whole", given)
-    with pytest.raises(RunStopped):
-        train(tmp_path / "stopped", given, observer=Stopper(600))
-    resume(tmp_path / "stopped")
-    assert told(tmp_path / "stopped") == told(tmp_path / "whole")
+    goes_on_bit_for_bit(tmp_path, settings(env=env, steps=1200, n_envs=2))
     run = RunDirectory.open(tmp_path / "whole")
     (buffer, vocabulary), ruleset = stored_buffer(run), run.newest_rules()
     assert vocabulary is not None
@@ -187,13 +186,7 @@ def test_observations_with_more_than_numbers_are_refused_in_words(tmp_path: Path
 
 
 def test_a_world_of_pictures_goes_on_bit_for_bit(tmp_path: Path) -> None:
-    given = settings(env=PIXELS, replay="per", explore="epsilon", steps=600, n_envs=2)
-    train(tmp_path / "whole", given)
-    with pytest.raises(RunStopped):
-        train(tmp_path / "stopped", given, observer=Stopper(300))
-    resume(tmp_path / "stopped")
-    assert told(tmp_path / "stopped") == told(tmp_path / "whole")
-    assert weights(tmp_path / "stopped") == weights(tmp_path / "whole")
+    goes_on_bit_for_bit(tmp_path, settings(env=PIXELS, replay="per", explore="epsilon", steps=600, n_envs=2))
 
 
 SCRIPT = """

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from nser.cli.console import err, number, out, percent, print_json
 from nser.cli.inputs import AsJson, Data, Env, InputError, RuleFile, Vocab, load_data, required_vocabulary, rule_path
-from nser.cli.scores_file import check_scores_path, write_scores
+from nser.cli.scores_file import Scored, check_scores_path, write_scores
 from nser.rules.store import load_rules
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def command(
     firings, scores = firings_and_scores(evaluator, trajectories)
     rows = per_rule(evaluator, trajectories, firings)
     if output is not None:
-        write_scores(output, scores, firings, [rule.name for rule in ruleset.rules], trajectories)
+        write_scores(output, Scored(trajectories, [rule.name for rule in ruleset.rules], firings, scores))
     if as_json:
         print_json({"transitions": len(scores), "mean_score": float(scores.mean()), "mode": mode, "rules": rows})
         return

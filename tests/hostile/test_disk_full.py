@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nser.cli.scores_file import write_scores
+from nser.cli.scores_file import Scored, write_scores
 from nser.errors import NserError
 from nser.experience.files import save_trajectories
 from nser.files import WriteError
@@ -63,7 +63,7 @@ def store(folder: Path) -> None:
 def scores(name: str) -> Callable[[Path], None]:
     def write(folder: Path) -> None:
         data = recorded([3, 4])
-        write_scores(folder / name, np.zeros(7, np.float32), np.zeros((7, 1), np.float32), ["a"], data)
+        write_scores(folder / name, Scored(data, ["a"], np.zeros((7, 1), np.float32), np.zeros(7, np.float32)))
 
     return write
 

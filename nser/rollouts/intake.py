@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
@@ -62,10 +64,14 @@ def items_of(rollout: Rollout, settings: StoreSettings) -> list[Item] | Reason:
 def sort_out(
     rollouts: Sequence[Rollout], settings: StoreSettings, version: int, known: Set[bytes]
 ) -> tuple[list[Taken], dict[int, Reason]]:
-    """What a store at ``version`` that holds the keys ``known`` takes, and position → reason for the rest."""
+    """What a store at ``version`` that holds the keys ``known`` takes, and position → reason for the rest.
+
+    Equal rollouts that are offered together are samples of their own: a group of three equal right answers and one
+    wrong one is not three to one if two of them are left out. What was stored before and is offered again is not.
+    """
     taken: list[Taken] = []
     refused: dict[int, Reason] = {}
-    seen: set[bytes] = set()
+    copies: Counter[bytes] = Counter()
     room, limit = settings.capacity, settings.law.max_age
     for position, rollout in enumerate(rollouts):
         items = items_of(rollout, settings)
@@ -73,15 +79,21 @@ def sort_out(
             refused[position] = items
         elif limit is not None and rollout.age(version) > limit:
             refused[position] = "too old"
-        elif (key := rollout.key) in known or key in seen:
+        elif (key := _key_of_copy(rollout.key, copies)) in known:
             refused[position] = "duplicate"
         elif len(items) > room:
             refused[position] = "no room"
         else:
             taken.append(Taken(position, key, items))
-            seen.add(key)
             room -= len(items)
     return taken, refused
+
+
+def _key_of_copy(key: bytes, copies: Counter[bytes]) -> bytes:
+    """The key of a rollout, or of its next copy where it was offered already; counted in ``copies``."""
+    number = copies[key]
+    copies[key] += 1
+    return hashlib.blake2b(key + number.to_bytes(8, "little"), digest_size=16).digest() if number else key
 
 
 def check_versions(rollouts: Sequence[Rollout], version: int) -> None:

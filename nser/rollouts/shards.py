@@ -111,6 +111,8 @@ class Shards:
     def _new(self, size: int) -> Words:
         if self.directory is None:
             return np.empty(size, np.int32)
+        with writing(self.directory):
+            self.directory.mkdir(parents=True, exist_ok=True)
         with writing(self.directory), tempfile.TemporaryFile(dir=self.directory) as file:
             # Mapped space that the disk does not have would kill the process when it is written to.
             os.posix_fallocate(file.fileno(), 0, size * WORD)

@@ -51,7 +51,8 @@ def test_what_teaches_nothing_is_in_no_update_and_not_stored() -> None:
 
 def test_a_duplicate_is_trained_on_and_not_stored_again() -> None:
     store = store_of()
-    step = plan(store, [rollout(900, 1), rollout(900, 1)])
+    store.admit([rollout(900, 1)])
+    step = plan(store, [rollout(900, 1), rollout(901, 1)])
     assert step.fresh == 2
     assert step.admission is not None
     assert step.admission.refused == {"duplicate": 1}

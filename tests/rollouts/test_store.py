@@ -27,10 +27,11 @@ def store(**changes: Any) -> RolloutStore:
 def test_every_refusal_has_its_reason_and_its_task() -> None:
     one = store(capacity=3)
     one.advance(9)
+    one.admit([rollout(0, 9, task="old")])
     admission = one.admit(
         [
             rollout(1, 9, task="sums"),
-            rollout(1, 9, task="sums"),
+            rollout(0, 9, task="sums"),
             rollout(2, 9, task="sums", advantage=0.0),
             rollout(3, 9, task="maze", advantage=[0.0, 1e-7, 0.0, 0.0]),
             rollout(4, 3, task="maze"),
@@ -41,7 +42,7 @@ def test_every_refusal_has_its_reason_and_its_task() -> None:
             rollout(9, 9, task="maze"),
         ]
     )
-    assert admission.slots.tolist() == [0, 1, 2]
+    assert admission.slots.tolist() == [1, 2, 0]
     assert admission.refused == {
         "duplicate": 1, "zero signal": 2, "too old": 1, "nothing to train on": 2, "no room": 1,
     }  # fmt: skip
@@ -64,6 +65,18 @@ def test_one_token_with_an_advantage_is_a_signal() -> None:
     one = store()
     assert one.teaches(many).tolist() == [True, False]
     assert one.admit(many).refused == {"zero signal": 1}
+
+
+def test_equal_answers_of_a_batch_are_samples_of_their_own(tmp_path: Path) -> None:
+    group = [rollout(1), rollout(1), rollout(2), rollout(1)]
+    one = store(directory=tmp_path / "shards")
+    assert len(one.admit(group).slots) == 4
+    assert one.admit(group).refused == {"duplicate": 4}
+    assert one.admit([*group, rollout(1)]).refused == {"duplicate": 4}, "a fourth equal answer is new"
+    one.save(tmp_path / "store.npz")
+    again = RolloutStore.load(tmp_path / "store.npz", tmp_path / "others")
+    assert again.admit([*group, rollout(1)]).refused == {"duplicate": 5}
+    assert again.draw(3).rollouts
 
 
 def test_a_rollout_may_come_again_once_it_is_gone() -> None:

@@ -20,6 +20,7 @@ class Entry:
     admitted: int
     uses: int
     last: bool  # of the items of its rollout
+    identity: tuple[object, ...]
 
 
 def spans(mask: list[bool]) -> list[tuple[int, int]]:
@@ -62,7 +63,7 @@ class StoreTwin:
                 found.append((start, stop, abs(rollout.reward) if self.settings.signal == "reward" else mean))
         return found
 
-    def refusal(self, rollout: Rollout, room: int) -> str | None:
+    def refusal(self, rollout: Rollout, identity: tuple[object, ...], room: int) -> str | None:
         if not rollout.response_mask.any():
             return "nothing to train on"
         items = self.items(rollout)
@@ -71,12 +72,7 @@ class StoreTwin:
         limit = self.settings.law.max_age
         if limit is not None and self.version - rollout.policy_version[0] > limit:
             return "too old"
-        alike = [
-            entry
-            for entry in self.entries.values()
-            if entry.last and self.identity(entry.rollout) == self.identity(rollout)
-        ]
-        if alike:
+        if any(entry.last and entry.identity == identity for entry in self.entries.values()):
             return "duplicate"
         return "no room" if len(items) > room else None
 
@@ -88,18 +84,21 @@ class StoreTwin:
         """Slots of the items, and the reasons of the refused."""
         slots: list[int] = []
         reasons: list[str] = []
-        taken: list[Rollout] = []
+        taken: list[tuple[Rollout, tuple[object, ...]]] = []
         room = self.settings.capacity
+        offered: list[tuple[object, ...]] = []
         for rollout in rollouts:
-            reason = self.refusal(rollout, room)
-            if reason is None and self.identity(rollout) in [self.identity(one) for one in taken]:
-                reason = "duplicate"
+            alike = self.identity(rollout)
+            identity = (*alike, offered.count(alike))
+            reason = self.refusal(rollout, identity, room)
+            if reason in (None, "duplicate", "no room"):
+                offered.append(alike)
             if reason is not None:
                 reasons.append(reason)
                 continue
-            taken.append(rollout)
+            taken.append((rollout, identity))
             room -= len(self.items(rollout))
-        for rollout in taken:
+        for rollout, identity in taken:
             items = self.items(rollout)
             for number, (start, stop, signal) in enumerate(items):
                 slot = self.inserted % self.settings.capacity
@@ -107,7 +106,7 @@ class StoreTwin:
                     self.gone.append(self.entries[slot].uses)
                 self.entries[slot] = Entry(
                     rollout, start, stop, signal, rollout.rule_score, self.version, rollout.uses,
-                    number == len(items) - 1,
+                    number == len(items) - 1, identity,
                 )  # fmt: skip
                 self.inserted += 1
                 slots.append(slot)

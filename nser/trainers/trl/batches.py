@@ -6,9 +6,8 @@ completions [B, T] on the right, one advantage a row, and what the trainer's set
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,21 +112,6 @@ def rollouts_of(
         )
         found.append((row, rollout))
     return found
-
-
-def told_apart(found: list[tuple[int, Rollout]]) -> list[tuple[int, Rollout]]:
-    """Equal answers to one prompt with #1, #2, … behind their group.
-
-    They are no duplicates, which a store refuses, but samples of their own: without them a group of three equal right
-    answers and one wrong one would be replayed as one against one.
-    """
-    seen: Counter[bytes] = Counter()
-    apart = []
-    for row, rollout in found:
-        copies = seen[rollout.key]
-        seen[rollout.key] += 1
-        apart.append((row, replace(rollout, group=f"{rollout.group}#{copies}") if copies else rollout))
-    return apart
 
 
 def tensors_of(rollouts: Sequence[Rollout], pad_id: int, device: torch.device) -> tuple[Tensors, Tensor]:

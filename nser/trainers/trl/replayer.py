@@ -15,7 +15,7 @@ from torch import Tensor
 from nser.replay.errors import ArgumentError
 from nser.rollouts import Replayed, Rollout, RolloutStore, Sampling, agreed_count, replay_count
 from nser.trainers.offpolicy import Correction, Drift, Level, correct, drift, weigh
-from nser.trainers.trl.batches import Note, Tensors, join, loss_mask, rollouts_of, tensors_of, told_apart
+from nser.trainers.trl.batches import Note, Tensors, join, loss_mask, rollouts_of, tensors_of
 from nser.trainers.trl.checks import check_model
 from nser.trainers.trl.forward import policy_logps, reference_logps
 from nser.trainers.trl.scoring import Scorer, messages_of, scores_of
@@ -157,7 +157,7 @@ class Replayer:
         sampled = fresh.get("sampling_per_token_logps")
         behavior = proximal if sampled is None else sampled
         sampling = replace(self.sampling, source="trainer" if sampled is None else "sampler")
-        found = told_apart(rollouts_of(fresh, behavior, self.notes, self.store.version, sampling))
+        found = rollouts_of(fresh, behavior, self.notes, self.store.version, sampling)
         self.generations += 1
         rollouts = self._scored([rollout for _, rollout in found])
         if self.replay.use == "weight" and rollouts:

@@ -77,7 +77,8 @@ class Spent:
 class ChatProposer:
     """Proposes rules through a `Model`. What it writes is text and nothing more: the loop parses and judges it.
 
-    A prompt that is too long for the model is halved, as far as it tells of episodes, and stays so from then on.
+    A prompt that is too long for the model, or leaves no room for a whole answer or for a round of repair, is halved,
+    as far as it tells of episodes: at once where there was no answer, else from the next induction on.
 
     cassette: where whole answers are recorded and found again; None asks anew each time
     """
@@ -129,7 +130,10 @@ class ChatProposer:
     def repair(self, evidence: Evidence, refused: Sequence[Verdict], kept: RuleSet | None = None) -> str:
         """One more answer after refusals; empty where the model fails or the budget is spent."""
         self._asked = repair_messages(self._asked, self._answer, refused, kept, self.settings.wanted)
-        self._answer = joined(self._ask(self._asked, REPAIR, evidence, 1))
+        answers = self._ask(self._asked, REPAIR, evidence, 1)
+        if not answers and isinstance(self.failures[-1], TooLongError):
+            self._tell_less()
+        self._answer = joined(answers)
         return self._answer
 
     def _ask(self, messages: tuple[Message, ...], template: str, evidence: Evidence, samples: int) -> list[str]:
@@ -181,9 +185,14 @@ class ChatProposer:
             self.spent.seconds += self._clock() - began
         self.spent.prompt_tokens += reply.prompt_tokens
         self.spent.completion_tokens += reply.completion_tokens
+        if reply.finish_reason == "length" and reply.completion_tokens < self.settings.max_tokens:
+            self._tell_less()  # the context was full before the answer was
         if self.cassette is not None:
             self.cassette.record(call, reply)
         return reply
+
+    def _tell_less(self) -> None:
+        self._told = max(self._told // 2, self.settings.episode_tokens >> HALVINGS)
 
     def _require_budget(self, call: Call) -> None:
         budget, spent = self.settings.budget, self.spent

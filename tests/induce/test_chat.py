@@ -221,6 +221,27 @@ def test_a_prompt_that_is_too_long_tells_less_of_episodes_and_goes_on_so() -> No
         ChatProposer(Short(10)).propose(found)
 
 
+def test_without_room_for_the_answer_or_for_repair_the_next_prompt_is_shorter() -> None:
+    found = evidence(200)
+    cut = Scripted(Reply(f"{RULE}\nrule b: for", "length", 3_000, 90), Reply(RULE))
+    proposer = ChatProposer(cut)
+    assert proposer.propose(found) == RULE
+    proposer.propose(found)
+    sizes = [len(call.messages[0]["content"]) for call in cut.calls]
+    assert sizes[1] < sizes[0]
+    full = Scripted(Reply(f"{RULE}\nrule b: for", "length", 3_000, ChatSettings().max_tokens))
+    proposer = ChatProposer(full)
+    proposer.propose(found)
+    proposer.propose(found)
+    assert full.calls[0].messages == full.calls[1].messages, "it had all the room that was asked for"
+    narrow = Scripted(Reply(RULE), TooLongError("too long"), Reply(RULE))
+    proposer = ChatProposer(narrow)
+    proposer.propose(found)
+    assert proposer.repair(found, [Verdict("x", "R201", "found the predicate seeing", "rule x: …")]) == ""
+    proposer.propose(found)
+    assert len(narrow.calls[2].messages[0]["content"]) < len(narrow.calls[0].messages[0]["content"])
+
+
 def test_a_shorter_prompt_that_is_recorded_needs_no_server(tmp_path: Path) -> None:
     found = evidence(200)
     whole = estimate_tokens(ChatProposer(Short(0)).messages(found)[0]["content"])

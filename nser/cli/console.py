@@ -15,8 +15,25 @@ err = Console(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output, for machines."""
-    print(json.dumps(value, indent=2))
+    """One JSON document on standard output, for machines; null for what is no finite number, as JSON has none."""
+    print(json.dumps(finite(value), indent=2, allow_nan=False))
+
+
+def finite(value: Any) -> Any:
+    """The same with None for NaN and infinities.
+
+    >>> finite({"a": [1.5, math.nan], "b": (math.inf, "x")})
+    {'a': [1.5, None], 'b': [None, 'x']}
+    """
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: finite(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [finite(inner) for inner in value]
+        case _:
+            return value
 
 
 def number(value: float | None, digits: int = 3) -> str:

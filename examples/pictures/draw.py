@@ -58,7 +58,10 @@ def draw_report(run: Path) -> None:
 
 def main(run: Path) -> None:
     slot = best_slot(run)
-    for name, title in (("show", f"nser rules show {run}"), ("explain", f"nser rules explain {run} --slot {slot}")):
+    for name, title in (
+        ("show", f"nser rules show {run} --sort weight"),
+        ("explain", f"nser rules explain {run} --slot {slot}"),
+    ):
         console = record(title)
         if name == "show":
             rules_show.command(run, sort="weight", only=None, colour=True, as_json=False)

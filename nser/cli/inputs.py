@@ -14,6 +14,7 @@ from nser.errors import NserError
 if TYPE_CHECKING:
     from nser.experience.trajectories import Trajectories
     from nser.grounding.vocabulary import Vocabulary
+    from nser.rules.ruleset import RuleSet
 
 RuleFile = Annotated[Path, typer.Argument(metavar="FILE", help="A .rules file, or a run: its newest rules.")]
 _DATA = "Recorded trajectories: .npz, .jsonl, a Minari dataset, or a run: what its buffer holds."
@@ -50,6 +51,23 @@ def rule_path(file: Path) -> Path:
     return max(files, key=lambda path: int(path.stem))
 
 
+def readable_rules(file: Path) -> RuleSet:
+    """The rules of a file or of a run's newest; what is wrong with some of them is told as warnings.
+
+    Raises `RuleFileError`, and `InputError` where there is no rule among what was found.
+    """
+    from nser.cli.console import err
+    from nser.rules.store import load_rules
+
+    path = rule_path(file)
+    ruleset = load_rules(path)
+    if ruleset.problems and not ruleset.rules:
+        raise InputError(f"found no rule in {path} that can be read ({ruleset.problems[0]})")
+    for problem in ruleset.problems:
+        err.print(f"warning: {problem}", markup=False)
+    return ruleset
+
+
 def vocabulary_for(env: str | None, vocab: str | None, *files: Path | None) -> Vocabulary | None:
     """The vocabulary that options name, or that of the run which one of the files is, or lies in; else `None`.
 
@@ -72,6 +90,9 @@ def vocabulary_for(env: str | None, vocab: str | None, *files: Path | None) -> V
 def required_vocabulary(env: str | None, vocab: str | None, *files: Path | None) -> Vocabulary:
     """The same, where a command can't do without. Raises `InputError`."""
     found = vocabulary_for(env, vocab, *files)
+    missing = next((file for file in files if file is not None and not file.exists()), None)
+    if found is None and missing is not None:
+        raise InputError(f"found {missing}: no such file or directory, expected recorded data or a run's folder")
     if found is None:
         raise InputError(
             "found no vocabulary, expected --env ENV (such as MiniGrid-DoorKey-6x6-v0) or --vocab MODULE:NAME"

@@ -13,10 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from nser.cli.console import err, number, out, percent, print_json
-from nser.cli.inputs import AsJson, InputError, Vocab, rule_path
+from nser.cli.inputs import AsJson, InputError, Vocab, readable_rules
 from nser.cli.rollout_inputs import iterate_texts, rollout_vocabulary
 from nser.files import atomic_path
-from nser.rules.store import load_rules
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,9 +59,7 @@ def command(
 
     if weight not in WEIGHTS:
         raise InputError(f"found --weight {weight}, expected {' or '.join(WEIGHTS)}")
-    ruleset = load_rules(rule_path(rules))
-    for problem in ruleset.problems:
-        err.print(f"warning: {problem}", markup=False)
+    ruleset = readable_rules(rules)
     scorer = RolloutScorer(ruleset, rollout_vocabulary(vocab), over_turns=over_turns)  # type: ignore[arg-type]
     summary = Summary(scorer)
     with atomic_path(output) as beside, beside.open("w", encoding="utf-8") as stream:

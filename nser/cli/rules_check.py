@@ -92,7 +92,9 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
 
 def _summary(rules: int, problems: Sequence[Verdict], notes: Sequence[Verdict], vocabulary: Vocabulary | None) -> None:
     fine = rules - len({v.rule for v in problems if v.rule and v.code.startswith("D")})
-    told = f"{counted(fine, 'rule')} fine, {len(problems)} refused"
+    refused = len({v.rule for v in problems if v.rule}) + sum(not v.rule for v in problems)
+    told = f"{counted(fine, 'rule')} fine, {refused} refused"
+    told += f" for {counted(len(problems), 'fault')}" if len(problems) > refused else ""
     told += f", {counted(len(notes), 'note')}" if notes else ""
     out.print(f"[bold]{told}[/]")
     if vocabulary is None:

@@ -114,9 +114,12 @@ def _print_factors(found: TransitionExplanation, ruleset: RuleSet) -> None:
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column(style="dim")
-    table.add_row("signal", f"{law['signal']:.4g}", "|TD error| when it was last replayed")
+    new = law["signal"] >= found.largest_signal > 0
+    told = "the largest of all, as a new item's is until it is replayed" if new else "|TD error| when last replayed"
+    table.add_row("signal", f"{law['signal']:.4g}", told)
     table.add_row("age", f"{law['age']:,}", f"gradient steps; decay factor {law['decay']:.3g}")
-    scored = "not scored yet" if law["version"] < 0 else f"score of rules version {law['version']}"
+    unscored = "not scored yet" if ruleset.rules else "nothing scores it"
+    scored = unscored if law["version"] < 0 else f"score of rules version {law['version']}"
     table.add_row("relevance", f"{law['relevance']:.3f}", scored)
     table.add_row("rule factor", f"{law['rule_factor']:.3f}", "what the rules multiply its priority by")
     times = law["probability"] / found.uniform

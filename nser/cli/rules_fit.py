@@ -10,8 +10,18 @@ from rich.table import Table
 from rich.text import Text
 
 from nser.cli.console import err, number, out, percent, print_json
-from nser.cli.inputs import AsJson, Data, Env, InputError, RuleFile, Vocab, load_data, required_vocabulary, rule_path
-from nser.rules.store import Retired, RuleSet, load_rules, save_rules
+from nser.cli.inputs import (
+    AsJson,
+    Data,
+    Env,
+    InputError,
+    RuleFile,
+    Vocab,
+    load_data,
+    readable_rules,
+    required_vocabulary,
+)
+from nser.rules.store import Retired, RuleSet, save_rules
 
 if TYPE_CHECKING:
     from nser.grounding.fit import Fit
@@ -47,9 +57,7 @@ def command(
         raise InputError(f"found --label {label}, expected one of {', '.join(LABELS)}")
     if output is not None and output.suffix != ".rules":
         raise InputError(f"found -o {output}, expected a name that ends in .rules")
-    before = load_rules(rule_path(file))
-    for problem in before.problems:
-        err.print(f"warning: {problem}", markup=False)
+    before = readable_rules(file)
     vocabulary = required_vocabulary(env, vocab, file, data)
     trajectories = load_data(data).only_complete()
     if not len(trajectories):

@@ -8,10 +8,15 @@ from typing import Annotated
 import typer
 
 from nser.cli.console import counted, err, out, print_json
-from nser.cli.inputs import AsJson, Env, InputError, RuleFile, Vocab, rule_path, vocabulary_for
+from nser.cli.inputs import AsJson, Env, InputError, RuleFile, Vocab, readable_rules, vocabulary_for
 from nser.files import write_text
-from nser.rules.store import load_rules
 
+PAIRS = {
+    "subsumes": ("special case", "special cases"),
+    "conflicts": ("contradiction", "contradictions"),
+    "feeds": ("rule asks for what another says", "rules ask for what others say"),
+    "shares": ("pair shares conditions", "pairs share conditions"),
+}
 SUFFIXES = (".svg", ".png", ".mmd")
 
 
@@ -28,9 +33,7 @@ def command(
 
     if output is not None and output.suffix not in SUFFIXES:
         raise InputError(f"found -o {output}, expected a name that ends in {', '.join(SUFFIXES)}")
-    ruleset = load_rules(rule_path(file))
-    for problem in ruleset.problems:
-        err.print(f"warning: {problem}", markup=False)
+    ruleset = readable_rules(file)
     vocabulary = vocabulary_for(env, vocab, file)
     signature = vocabulary.signature if vocabulary else None
     rules = ruleset.rules[:MOST]
@@ -55,5 +58,6 @@ def command(
         print_json({"rules": [rule.name for rule in rules], "edges": [edge.as_dict() for edge in found]})
     elif output is not None:
         kinds = {edge.kind for edge in found}
-        counts = ", ".join(f"{sum(edge.kind == kind for edge in found)} {kind}" for kind in sorted(kinds))
+        told = ((sum(edge.kind == kind for edge in found), kind) for kind in sorted(kinds))
+        counts = ", ".join(counted(number, PAIRS[kind][0], PAIRS[kind][1]) for number, kind in told)
         out.print(f"{counted(len(rules), 'rule')}, {counts or 'no relations'} · {output}", soft_wrap=True)

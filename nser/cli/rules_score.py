@@ -9,10 +9,19 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from nser.cli.console import err, number, out, percent, print_json
-from nser.cli.inputs import AsJson, Data, Env, InputError, RuleFile, Vocab, load_data, required_vocabulary, rule_path
+from nser.cli.console import number, out, percent, print_json
+from nser.cli.inputs import (
+    AsJson,
+    Data,
+    Env,
+    InputError,
+    RuleFile,
+    Vocab,
+    load_data,
+    readable_rules,
+    required_vocabulary,
+)
 from nser.cli.scores_file import Scored, check_scores_path, write_scores
-from nser.rules.store import load_rules
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,8 +45,9 @@ def command(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Score transitions, and tell of each rule how often it fires: above one half, on which share of transitions and
-    episodes, and how true it is on the mean.
+    """Score transitions, and tell how often each rule fires, which is to a degree above one half.
+
+    Support is the share of transitions on which it does, episodes that of episodes, mean truth the mean degree.
 
     `-o` writes them, with every firing, the episode and the step: as arrays (.npz) or as a table (.parquet).
     """
@@ -47,9 +57,7 @@ def command(
         raise InputError(f"found --mode {mode}, expected one of {', '.join(MODES)}")
     if output is not None:
         check_scores_path(output)
-    ruleset = load_rules(rule_path(file))
-    for problem in ruleset.problems:
-        err.print(f"warning: {problem}", markup=False)
+    ruleset = readable_rules(file)
     vocabulary = required_vocabulary(env, vocab, file, data)
     trajectories = load_data(data)
     evaluator = Evaluator(ruleset.rules, vocabulary, mode=mode).requires_grad_(False)  # type: ignore[arg-type]

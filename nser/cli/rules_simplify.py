@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from nser.cli.console import err, out, print_json
-from nser.cli.inputs import AsJson, Env, RuleFile, Vocab, rule_path, vocabulary_for
+from nser.cli.console import out, print_json
+from nser.cli.inputs import AsJson, Env, RuleFile, Vocab, readable_rules, vocabulary_for
 from nser.rules.printer import print_formula, print_rule
-from nser.rules.store import load_rules, save_rules
+from nser.rules.store import save_rules
 
 
 def command(
@@ -26,9 +26,7 @@ def command(
     """Say each body with fewer literals where that is possible, and why not where it is not."""
     from nser.rules.simplify import simplify_rule
 
-    ruleset = load_rules(rule_path(file))
-    for problem in ruleset.problems:
-        err.print(f"warning: {problem}", markup=False)
+    ruleset = readable_rules(file)
     vocabulary = vocabulary_for(env, vocab, file)
     found = [simplify_rule(rule, vocabulary.signature if vocabulary else None, seconds) for rule in ruleset.rules]
     if output is not None:

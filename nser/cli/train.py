@@ -106,7 +106,9 @@ def command(
             )
         given: dict[str, Any] = {"agent": agent, "replay": replay, "explore": explore, "llm": llm, "vlm": vlm}
         given |= {"seed": seed, "n_envs": envs, **({} if steps is None else {"steps": steps})}
-        settings = {"env": env, **given, **setting_pairs(option or [])}
+        pairs = setting_pairs(option or [])
+        _require_once(context, pairs)
+        settings = {"env": env, **given, **pairs}
         outcome = _watched(run_path(env, replay, explore, seed, name), steps, settings, overwrite)
     _print(outcome, as_json)
 
@@ -123,6 +125,17 @@ def _require_nothing_else(context: typer.Context) -> None:
             f"found {given} beside --resume {context.params['resume']}, expected nothing but --steps: a run keeps "
             "what it was started with; leave it out, or start another run"
         )
+
+
+def _require_once(context: typer.Context, pairs: dict[str, str]) -> None:
+    """Raises `UsageError` for a setting that stands in an option of its own and in --set as well."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        setting = "n_envs" if name == "envs" else name
+        if setting in pairs and source is not None and source.name == "COMMANDLINE":
+            said = parameter.opts[0] if parameter.param_type_name == "option" else context.params[name]
+            raise UsageError(f"found {said} and --set {setting}={pairs[setting]}, expected one of them")
 
 
 def run_path(env: str, replay: str, explore: str, seed: int, name: str | None) -> Path:

@@ -81,7 +81,7 @@ def _judge_standing(rule: Rule, fires: Mask, evidence: Evidence, chosen: Chosen)
     if refuted is not None:
         chosen.verdicts.append(with_witnesses(refuted, rule, fires, evidence))
         return
-    sentence = f"a person put it in force, and data do not refute it: {count} firings"
+    sentence = f"a person put it in force, and data do not refute it: {count:,} firings in all"
     chosen.verdicts.append(acceptance(rule, sentence))
     chosen.kept.append((rule, figure))
 
@@ -116,7 +116,7 @@ def _judge(
     found = found or gain.check(rule, count, new, settings.min_firings) or outside
     found = found or gain.check_room(rule, len(chosen.kept), settings.max_rules)
     if found is None:
-        found = acceptance(rule, f"lift {figure.lift:.4f} on held-out episodes, {count} firings")
+        found = acceptance(rule, f"lift {figure.lift:.4f} on held-out episodes, {count:,} firings in all")
     chosen.verdicts += [with_witnesses(found, rule, fires, evidence), *(notes if found.kept else [])]
     return found.kept
 

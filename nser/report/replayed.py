@@ -28,7 +28,7 @@ COLUMNS = (
     Column("action", number=False, choose=True),
     Column("state", "what the observation says, numbers of zero left out", number=False),
     Column("reward"),
-    Column("signal", "|TD error| when it was last replayed"),
+    Column("signal", "|TD error| when it was last replayed; a new item has the largest of all until it is"),
     Column("relevance", "score by the rules, or by whatever scores here, in [0, 1]"),
     Column("owed", "share of its probability that is owed to that score"),
     Column("age", "gradient steps since it was stored, and the factor that they leave of its priority"),

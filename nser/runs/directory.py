@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -202,7 +203,7 @@ def _config(settings: RunSettings) -> dict[str, Any]:
     return {
         "settings": settings.model_dump(mode="json"),
         "versions": versions(),
-        "command": " ".join(["nser", *sys.argv[1:]]),
+        "command": shlex.join(["nser", *sys.argv[1:]]),
     }
 
 

@@ -26,6 +26,7 @@ from nser.rules.walk import conjuncts
 from nser.runs.archive import fitting, read_archive
 from nser.runs.directory import RunDirectory
 from nser.runs.environment import training_env
+from nser.runs.errors import CheckpointError
 from nser.runs.session import law_of
 
 
@@ -51,6 +52,7 @@ class TransitionExplanation:
 
     facts: name of an observation's column → value;  law: the factors as `ReplayIndex.explain` names them;
     score: the rule set's score in [0, 1];  uniform: what a uniform draw would give the slot
+    largest_signal: of all live items, which is what a new item has until it is replayed
     """
 
     slot: int
@@ -60,6 +62,7 @@ class TransitionExplanation:
     facts: dict[str, float]
     law: dict[str, Any]
     uniform: float
+    largest_signal: float
     score: float
     firings: tuple[Firing, ...]
 
@@ -91,8 +94,14 @@ def stored_buffer(run: RunDirectory) -> tuple[IndexedReplayBuffer, Vocabulary | 
 
     Raises `CheckpointError` where there is none that can be read.
     """
-    state = read_archive(run.checkpoint)
     settings = run.settings()
+    if not run.checkpoint.exists():
+        raise CheckpointError(
+            run.checkpoint,
+            f"run {run.path} has saved no checkpoint yet; the first comes after {settings.checkpoint_every:,} steps, "
+            "at its end, or when it is stopped by Ctrl-C",
+        )
+    state = read_archive(run.checkpoint)
     env = training_env(settings.env, settings.seed)
     observed = stored_space(env.observation_space)
     buffer = IndexedReplayBuffer(
@@ -143,6 +152,7 @@ def explain_slot(
         facts=facts_of(steps, place, vocabulary),
         law=buffer.index.explain([slot]).rows()[0],
         uniform=1 / len(buffer.index),
+        largest_signal=buffer.index.stats().max_signal,
         score=score,
         firings=firings,
     )

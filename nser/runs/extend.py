@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 
 from nser.files import write_text
@@ -30,7 +31,7 @@ def extend(run: RunDirectory, steps: int) -> None:
         update={"steps": steps, "exploration_fraction": settings.exploration_fraction * settings.steps / steps}
     )
     content = read_json(run.config)
-    told = {"from": settings.steps, "to": steps, "command": " ".join(["nser", *sys.argv[1:]])}
+    told = {"from": settings.steps, "to": steps, "command": shlex.join(["nser", *sys.argv[1:]])}
     content = {
         **content,
         "settings": longer.model_dump(mode="json"),

@@ -8,6 +8,7 @@ study.lock          held by the process that runs the study
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -86,7 +87,7 @@ class StudyDirectory:
         content = {
             "settings": settings.model_dump(mode="json"),
             "versions": versions(),
-            "command": " ".join(["nser", *sys.argv[1:]]),
+            "command": shlex.join(["nser", *sys.argv[1:]]),
         }
         write_text(self.config, json.dumps(content, indent=2) + "\n")
 

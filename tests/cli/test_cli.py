@@ -158,6 +158,10 @@ def test_wrong_use_is_one_line_and_exit_code_2(run: Path, tmp_path: Path, capsys
         (["train", "MiniGrid-DoorKee-6x6-v0"], "MiniGrid-DoorKey-6x6-v0"),
         (["train", "FrozenLake-v1", "--name", str(run)], "--overwrite"),
         (["train", "FrozenLake-v1", "--name", str(tmp_path / "a"), "--set", "speed=3"], "found setting speed"),
+        (
+            ["train", "FrozenLake-v1", "--steps", "9", "--set", "steps=5"],
+            "found --steps and --set steps=5, expected one",
+        ),
         (["train", "FrozenLake-v1", "--set", "lerning_rate=1"], "is unknown; did you mean learning_rate?"),
         (["train", "FrozenLake-v1", "--name", str(tmp_path / "a"), "--set", "speed"], "NAME=VALUE"),
         (["train", "FrozenLake-v1", "--replay", "magic"], "found replay = 'magic'"),
@@ -192,7 +196,7 @@ def test_a_run_without_a_checkpoint_is_refused_in_words(
     (bare / "config.json").write_text((run / "config.json").read_text())
     code, _, err = nser(capsys, "rules", "explain", str(newest(run)), "--run", str(bare), "--slot", "3")
     assert code == 2
-    assert "missing or cut" in err
+    assert "has saved no checkpoint yet; the first comes after 1,000 steps" in err
 
 
 def test_a_full_disk_ends_in_a_line_and_exit_code_1(

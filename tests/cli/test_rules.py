@@ -86,6 +86,14 @@ def test_check_shows_each_fault_with_its_line_and_a_caret(tmp_path: Path, data: 
     }
 
 
+def test_two_faults_of_one_rule_are_one_refusal(tmp_path: Path, capsys: Capsys) -> None:
+    faulty = tmp_path / "faulty.rules"
+    faulty.write_text("rule a: forall t in step: insyde(t, r0) & action_is(t, shove) -> good(t)")
+    code, out, _ = nser(capsys, "rules", "check", str(faulty), *VOCAB)
+    assert code == 1
+    assert out.rstrip().endswith("0 rules fine, 1 refused for 2 faults")
+
+
 def test_notes_count_only_where_asked_and_replies_may_hold_prose(tmp_path: Path, capsys: Capsys) -> None:
     noted = written(tmp_path / "noted.rules", PUSH, f"rule noisy: {IN} noise(t) -> ~good(t)")
     assert nser(capsys, "rules", "check", str(noted))[0] == 0
@@ -228,7 +236,7 @@ def test_graph_draws(good: Path, tmp_path: Path, suffix: str, capsys: Capsys) ->
     for path in (first, second):
         code, out, _ = nser(capsys, "rules", "graph", str(rules), "-o", str(path))
         assert code == 0
-        assert "1 subsumes" in out
+        assert "1 special case" in out
     assert first.read_bytes() == second.read_bytes(), "the same rules give the same picture"
     starts = {"svg": b"<?xml", "png": b"\x89PNG", "mmd": b"flowchart"}
     assert first.read_bytes().startswith(starts[suffix])
@@ -371,10 +379,18 @@ def test_wrong_use_is_one_line_and_exit_code_2(good: Path, data: Path, tmp_path:
     empty.mkdir(parents=True)
     (empty.parent / "config.json").write_text("{}")
     file, trajectories = str(good), str(data)
+    (tmp_path / "talk.rules").write_text("Sure! Here are your rules.")
+    talk = str(tmp_path / "talk.rules")
     unwritable = str(tmp_path / "none" / "x.npz")
     for words, expected in (
         (["rules", "check", str(tmp_path / "none.rules")], "no such file"),
         (["rules", "check", str(empty.parent)], "found no rules in the run"),
+        (["rules", "score", file, str(tmp_path / "none")], "none: no such file or directory"),
+        (["induce", str(tmp_path / "none.npz")], "none.npz: no such file or directory"),
+        (["rules", "score", talk, trajectories, *VOCAB], "found no rule in"),
+        (["rules", "fit", talk, trajectories, *VOCAB], "found no rule in"),
+        (["rules", "graph", talk], "found no rule in"),
+        (["rules", "simplify", talk], "found no rule in"),
         (["rules", "check", file, trajectories], "found data but no vocabulary"),
         (["rules", "check", file, "--env", "CartPole-v1", *VOCAB], "found both --env and --vocab"),
         (["rules", "check", file, "--vocab", "nowhere"], "expected MODULE:NAME"),

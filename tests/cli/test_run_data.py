@@ -53,4 +53,4 @@ def test_a_run_without_a_checkpoint_is_refused_in_words(tmp_path: Path, capsys: 
     RunDirectory.create(tmp_path / "run", settings())
     code, _, err = nser(capsys, "induce", str(tmp_path / "run"))
     assert code == 2
-    assert "missing or cut" in err
+    assert "has saved no checkpoint yet" in err

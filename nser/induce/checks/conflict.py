@@ -28,7 +28,8 @@ def check(rule: Rule, fires: Mask, kept: Sequence[tuple[Rule, Mask]], evidence: 
         if not both.any():
             continue
         count, firings = int(both.sum()), int(fires.sum())
-        sentence = f"`{other.name}`, which is better founded, claims the opposite on {count} of its {firings} firings"
+        where = f"{count:,} of its {firings:,} firings"
+        sentence = f"`{other.name}`, which is better founded, claims the opposite on {where}"
         told = refusal if 2 * count > firings else note
         verdict = told(rule, CONTRADICTED if 2 * count > firings else OVERLAPS, sentence, "narrow one of the two")
         return replace(verdict, witnesses=witnesses(rule, both, evidence))

@@ -19,11 +19,11 @@ def check(rule: Rule, firings: int, new: NDArray[np.float64], least: int) -> Ver
     """
     if len(new) >= least and lower_bound(new) > 0:
         return None
-    sentence = f"better rules fire on all of its {firings} firings"
+    sentence = f"better rules fire on all of its {firings:,} firings"
     if len(new):
-        sentence = f"better rules leave {len(new)} of its {firings} firings, which is too few to judge by"
+        sentence = f"better rules leave {len(new):,} of its {firings:,} firings, which is too few to judge by"
     if len(new) >= least:
-        sentence = f"on the {len(new)} of its {firings} firings that better rules leave it is worth nothing"
+        sentence = f"on the {len(new):,} of its {firings:,} firings that better rules leave it is worth nothing"
     return refusal(rule, REDUNDANT, sentence, "propose something that the rules kept so far do not say")
 
 

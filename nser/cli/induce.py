@@ -178,5 +178,5 @@ def _print(found: Induction) -> None:
     out.print(rules_table(found.ruleset))
     best = max(found.ruleset.provenance.values(), key=lambda known: known.lift or 0.0, default=None)
     if best is not None:
-        ends = f"{number(best.precision_low, 2)} to {number(best.precision_high, 2)}"
+        ends = f"{percent(best.precision_low)} to {percent(best.precision_high)}"
         out.print(f"best lift {number(best.lift)}, precision {percent(best.precision)} ({ends}) on held-out episodes")

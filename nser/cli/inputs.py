@@ -24,9 +24,7 @@ Env = Annotated[
     str | None,
     typer.Option("--env", metavar="ENV", help="Environment whose words the rules use; a run's own is known."),
 ]
-Vocab = Annotated[
-    str | None, typer.Option("--vocab", metavar="MODULE:NAME", help="A vocabulary of your own, in place of --env.")
-]
+Vocab = Annotated[str | None, typer.Option("--vocab", metavar="MODULE:NAME", help="A vocabulary of your own.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -54,9 +54,10 @@ def sections(table: Table) -> list[Section]:
 
 def summary(table: Table) -> Section:
     """A row for each condition and update ratio."""
+    evaluations = f"{table.evaluations} greedy evaluation{'' if table.evaluations == 1 else 's'}"
     return Section(
         "Conditions",
-        f"Area: the {table.measure} of a seed averaged over steps, by {table.evaluations} greedy evaluations; final: "
+        f"Area: the {table.measure} of a seed averaged over steps, by {evaluations}; final: "
         f"the last of them. Both are interquartile means over seeds with {LEVEL:.0%} percentile-bootstrap intervals "
         f"({RESAMPLES:,} resamples of seeds). Reach {SOLVED:.0%}: runs with one evaluation at least that high; half "
         "by: the step by which half of all runs had one; CPU s: processor seconds a seed.",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,7 +127,9 @@ def test_an_interrupt_says_how_to_go_on_and_keeps_what_is_done(
     words = [*TINY, "--name", str(path), "--conditions", "per", "--seeds", "500", "--set", "stack_size=1"]
     command = [sys.executable, "-m", "nser", *words]
     # A session of its own, or the signal would reach the tests too.
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    # Jobs that a shell starts in the background ignore the signal, and so would what they start.
+    heeds: dict[str, Any] = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, **heeds) as process:
         while not (path / "evaluations.jsonl").exists() and process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.05)

@@ -137,13 +137,10 @@ class Vocabulary:
 
         `x0`, `x1`, … where the features are not of that many numbers.
         """
-        one_hot = [
-            name
-            for feature in self.features
-            for name in (
-                [f"{feature}={value}" for value in self.sorts[feature]] if feature in self.sorts else [feature]
-            )
-        ]
+        one_hot: list[str] = []
+        for feature in self.features:
+            constants = self.sorts.get(feature)
+            one_hot += [f"{feature}={constant}" for constant in constants] if constants else [feature]
         fitting = next((names for names in (self.features, one_hot) if len(names) == width), None)
         return tuple(fitting or (f"x{place}" for place in range(width)))
 

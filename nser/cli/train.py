@@ -115,27 +115,32 @@ def command(
 
 def _require_nothing_else(context: typer.Context) -> None:
     """Raises `UsageError` for what was given beside --resume: a run keeps the settings it was started with."""
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        source = context.get_parameter_source(name)
-        if name in ("resume", "steps", "as_json") or source is None or source.name != "COMMANDLINE":
-            continue
-        given = context.params[name] if parameter.param_type_name == "argument" else parameter.opts[0]
-        raise UsageError(
-            f"found {given} beside --resume {context.params['resume']}, expected nothing but --steps: a run keeps "
-            "what it was started with; leave it out, or start another run"
-        )
+    for name, said in _given(context).items():
+        if name not in ("resume", "steps", "as_json"):
+            raise UsageError(
+                f"found {said} beside --resume {context.params['resume']}, expected nothing but --steps: a run keeps "
+                "what it was started with; leave it out, or start another run"
+            )
 
 
 def _require_once(context: typer.Context, pairs: dict[str, str]) -> None:
     """Raises `UsageError` for a setting that stands in an option of its own and in --set as well."""
+    for name, said in _given(context).items():
+        setting = "n_envs" if name == "envs" else name
+        if setting in pairs:
+            raise UsageError(f"found {said} and --set {setting}={pairs[setting]}, expected one of them")
+
+
+def _given(context: typer.Context) -> dict[str, str]:
+    """What stands on the command line: an option by its name there, an argument by its value."""
+    found = {}
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
-        setting = "n_envs" if name == "envs" else name
-        if setting in pairs and source is not None and source.name == "COMMANDLINE":
-            said = parameter.opts[0] if parameter.param_type_name == "option" else context.params[name]
-            raise UsageError(f"found {said} and --set {setting}={pairs[setting]}, expected one of them")
+        if source is not None and source.name == "COMMANDLINE":
+            argument = parameter.param_type_name == "argument"
+            found[name] = str(context.params[name]) if argument else parameter.opts[0]
+    return found
 
 
 def run_path(env: str, replay: str, explore: str, seed: int, name: str | None) -> Path:
